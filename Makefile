@@ -14,7 +14,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= add a greeting to the hello module and test it
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -109,6 +109,9 @@ agents-acceptance: $(DEV_STAMP) ## play a run with each real command-line agent 
 
 mcp-acceptance: $(DEV_STAMP) ## play the MCP server with the MCP Inspector and the real Claude Code, and a scripted model
 	@$(BIN)/python -m tests.acceptance.mcp_clients $(AGENTS)
+
+limit-recordings: $(DEV_STAMP) ## record what the real agents print when a scripted server refuses them for a limit (AGENT="codex aider")
+	@$(BIN)/python -m tests.acceptance.limit_recordings $(AGENTS) $(AGENT)
 
 simulate: $(DEV_STAMP) ## live through many seeds of fake time, lost calls and deaths (SEEDS=100000 FIRST=0 JOBS=2)
 	@$(BIN)/python -m tests.robustness.simulation --seeds $(or $(SEEDS),100000) --first $(or $(FIRST),0) --jobs $(or $(JOBS),2)

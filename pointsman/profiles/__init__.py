@@ -29,6 +29,7 @@ class Profile:
     readable: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     handoff_inside: bool = False
+    output: str = ""
     sandbox: tuple[str, str] = ("", "")
     success: tuple[int, ...] = (0,)
     about: str = ""
@@ -46,4 +47,5 @@ def _profile(name: str, fields: dict[str, str | bool | list[str]]) -> Profile:
     lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
     inside = bool(fields.get("handoff_inside"))
     prompt = PromptBy(str(fields["prompt"]))
-    return Profile(name, prompt=prompt, about=str(fields["about"]), handoff_inside=inside, **lists)  # type: ignore[arg-type]
+    words = {"about": str(fields["about"]), "output": str(fields.get("output", ""))}
+    return Profile(name, prompt=prompt, handoff_inside=inside, **words, **lists)  # type: ignore[arg-type]

@@ -7,12 +7,14 @@ import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import Message
 
 import pointsman
+from pointsman._shared.system_time import now_seconds
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
@@ -32,6 +34,8 @@ from pointsman.sandbox import (
     run,
     toolchain_folders,
 )
+from pointsman.usage.limits import limit_in
+from pointsman.usage.output import AgentOutput
 from pointsman.worker import handoff as files
 from pointsman.worker import output_reader
 from pointsman.worker.agent_environment import AgentBase, AgentEnvironment, set_up_tree
@@ -40,7 +44,8 @@ from pointsman.worker.git import Clone, GitFailed, text
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
 from pointsman.worker.prompt import is_judge, prompt_for
-from pointsman.worker.sdk import GiveUp, Job, log
+from pointsman.worker.provider_limits import limit_message
+from pointsman.worker.sdk import GiveUp, Job, LimitReached, log
 from pointsman.worker.survey import survey_of
 from pointsman.worker.verifier import BUNDLE_TYPE
 from pointsman.worker.workspace import AssignmentFolders, Workspace, fetch_result
@@ -49,6 +54,7 @@ MARKER = b"PIPELINE_ROUTE"
 MAX_TRANSCRIPT = 1_000_000
 MAX_PROMPT_ARGUMENT = 100_000
 MAX_PATH = 4096
+MAX_EXCERPT = 2000
 DIFF_TYPE = "text/x-diff"
 MAX_DIFF_BYTES = 1024 * 1024
 UNREAD_TYPES = (BUNDLE_TYPE, DIFF_TYPE)
@@ -80,17 +86,27 @@ class CommandAgent:
                 files.write_handoff(visible.handoff, prompt, contents)
                 files.write_by_products(visible.handoff, environment.made)
                 async with private_home(self._profile, folders.scratch / HOME, self._workspace.locks):
-                    ended = await run(self._sandbox_spec(job, visible, prompt, environment))
+                    ended, output = await self._run(job, visible, prompt, environment)
                 log.info("%s: the command of %s ended: %s", job.agent_id, job.assignment.id, ended.notes)
                 _move_handoff_out(visible, folders)
-                _read_usage(job, folders)
-                self._require_success(ended)
+                _read_usage(job, folders, output)
+                self._require_success(ended, output)
                 _remove_leftovers(folders.tree, self._profile.leftovers)
-                return await self._read_output(job, folders, clone, ended)
+                return await self._read_output(job, folders, clone, output)
             except (SetupFailed, IncludeTooLarge, InvalidProjectFile) as error:
                 raise GiveUp(str(error), permanent=True) from None
             except (InvalidFile, GitFailed) as error:
                 raise GiveUp(str(error)) from None
+
+    async def _run(
+        self, job: Job, folders: AssignmentFolders, prompt: str, environment: AgentEnvironment
+    ) -> tuple[CommandResult, AgentOutput]:
+        """Runs the command; what it prints is read as it comes, and told to people in plain words."""
+        output = AgentOutput(self._profile.output, job.transcript.write)
+        spec = self._sandbox_spec(job, folders, prompt, environment)
+        ended = await run(replace(spec, on_output=output.write))
+        output.close()
+        return ended, output
 
     async def _set_up(self, job: Job, folders: AssignmentFolders, clone: Clone | None) -> AgentEnvironment:
         """Sets the tree up as the project file of the run says."""
@@ -157,7 +173,6 @@ class CommandAgent:
             network=True,
             stdin=prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
             limits=self._limits,
-            on_output=job.transcript.write,
         )
 
     def _named_places(self, command: Iterable[str]) -> list[Path]:
@@ -170,23 +185,33 @@ class CommandAgent:
             if os.access(path, os.F_OK) and not any(place.is_relative_to(path) for place in private)
         ]
 
-    def _require_success(self, ended: CommandResult) -> None:
-        if ended.ended_by is not EndedBy.ITSELF or ended.exit_code not in self._profile.success:
-            reason = ended.reason or f"it ended with exit code {ended.exit_code}"
-            raise GiveUp(f"the agent's command failed: {reason} ({ended.notes})\n{ended.excerpt()}".strip())
+    def _require_success(self, ended: CommandResult, output: AgentOutput) -> None:
+        """Gives up on a command that failed; a limit of the model's provider is no failure of its own."""
+        if ended.ended_by is EndedBy.ITSELF and ended.exit_code in self._profile.success:
+            return
+        limit = limit_in(output.failures, datetime.fromtimestamp(now_seconds(), UTC)) if self._profile.output else None
+        if limit is not None:
+            raise LimitReached(f"the provider of {self._profile.name} refuses: {limit.line}", limit_message(limit))
+        reason = ended.reason or f"it ended with exit code {ended.exit_code}"
+        printed = "\n".join(output.failures)[-MAX_EXCERPT:] if self._profile.output else ended.excerpt()
+        raise GiveUp(f"the agent's command failed: {reason} ({ended.notes})\n{printed}".strip())
 
     async def _read_output(
-        self, job: Job, folders: AssignmentFolders, clone: Clone | None, ended: CommandResult
+        self, job: Job, folders: AssignmentFolders, clone: Clone | None, output: AgentOutput
     ) -> Message:
         purpose, folder = job.assignment.purpose, folders.handoff
         if purpose == assignments.PURPOSE_STAGE:
             made = await _coder_result(job, folders, clone) if _writes(job) else None
-            return _stage_result(folders, made, ended, job)
+            return _stage_result(folders, made, output, job)
         return _OUTPUT_READERS[purpose](folder, job)  # type: ignore[no-any-return]
 
 
-def _read_usage(job: Job, folders: AssignmentFolders) -> None:
-    """Reads the usage that the agent reports; it counts even when the attempt fails."""
+def _read_usage(job: Job, folders: AssignmentFolders, output: AgentOutput) -> None:
+    """Reads the usage that the agent reports, in a file or as it prints; it counts even when the attempt fails."""
+    if (used := output.used) is not None:
+        job.usage.tokens, job.usage.cost_micros = used.tokens, used.cost_micros or 0
+        job.usage.unpriced_tokens = used.unpriced_tokens
+        job.attributes["gen_ai.response.model"] = used.model
     if (folders.handoff / files.USAGE).exists():
         usage = output_reader.read_message(folders.handoff, files.USAGE, Usage())
         job.usage.tokens, job.usage.cost_micros = max(usage.tokens, 0), max(usage.cost_micros, 0)
@@ -327,7 +352,7 @@ def bounded_diff(diff: bytes) -> bytes:
 
 
 def _stage_result(
-    folders: AssignmentFolders, made: handoff.CoderResult | None, ended: CommandResult, job: Job
+    folders: AssignmentFolders, made: handoff.CoderResult | None, output: AgentOutput, job: Job
 ) -> Message:
     """The result of a stage: of a judge its decision alone; of others the route file, a marker, or the work itself."""
     folder = folders.handoff
@@ -336,7 +361,7 @@ def _stage_result(
     if (folder / files.ROUTE).exists():
         route = output_reader.read_message(folder, files.ROUTE, work.StageRoute())
         return work.StageResult(route=route, coder_result=made)
-    nonce, said = _nonce(job).encode(), ended.output.replace(job.work.directive.encode(), b"")
+    nonce, said = _nonce(job).encode(), output.said.replace(job.work.directive.encode(), b"")
     if nonce and MARKER in said and nonce in said:
         transcript = said[-MAX_TRANSCRIPT:].decode(errors="replace").replace("\0", "")
         return work.StageResult(transcript=transcript, coder_result=made)

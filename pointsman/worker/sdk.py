@@ -61,6 +61,14 @@ class GiveUp(Exception):
         self.permanent = permanent
 
 
+class LimitReached(GiveUp):
+    """The model's provider refuses because of a limit: the assignment goes back uncounted, and the account rests."""
+
+    def __init__(self, reason: str, limit: pb.ProviderLimit) -> None:
+        super().__init__(reason)
+        self.limit = limit
+
+
 @dataclass(slots=True)
 class Job:
     """One leased assignment; `work` is the request of the lease's purpose."""
@@ -102,6 +110,18 @@ class Role:
     handler: Handler
     count: int
     """How many agents of it work at the same time."""
+    billing: "Billing"
+
+
+@dataclass(frozen=True, slots=True)
+class Billing:
+    """The account at the model's provider that a role uses, and those for which it stands in while they rest."""
+
+    account: str = ""
+    instead_of: tuple[str, ...] = ()
+
+
+NOT_BILLED = Billing()
 
 
 class Worker:
@@ -154,8 +174,12 @@ class Worker:
 
     def add(self, name: str, capability: assignments.Capability.ValueType, handler: Handler, count: int = 0) -> Handler:
         """Adds a role, played by as many agents as are given, else by the worker's capacity."""
-        self._roles.append(Role(name, capability, handler, count or self._capacity))
-        return handler
+        return self.add_role(Role(name, capability, handler, count or self._capacity, NOT_BILLED))
+
+    def add_role(self, role: Role) -> Handler:
+        """Adds a role that is billed to an account."""
+        self._roles.append(role)
+        return role.handler
 
     @property
     def agent_ids(self) -> tuple[str, ...]:
@@ -208,7 +232,12 @@ class Worker:
 
     async def _take_assignments(self, client: Client, role: Role, agent_id: str) -> None:
         wanted = pb.Wanted(
-            capabilities=[role.capability], repository_ids=self.repository_ids, max_leases=1, run_ids=self.run_ids
+            capabilities=[role.capability],
+            repository_ids=self.repository_ids,
+            max_leases=1,
+            run_ids=self.run_ids,
+            account=role.billing.account,
+            instead_of=role.billing.instead_of,
         )
         while not self._stopping.is_set():
             for lease in await self._poll(client, agent_id, wanted):
@@ -264,6 +293,10 @@ async def _do(job: Job, handler: Handler) -> str:
             raise
         log.warning("%s: lost the lease of %s", job.agent_id, job.assignment.id)
         return LOST
+    except LimitReached as reached:
+        await _keep_transcript(job)
+        await _return_assignment(job, str(reached), reached.limit)
+        return GIVEN_UP
     except GiveUp as reason:
         await _keep_transcript(job)
         return await _give_up(job, str(reason), permanent=reason.permanent)
@@ -356,9 +389,11 @@ async def _give_up(job: Job, reason: str, *, permanent: bool) -> str:
     return GIVEN_UP
 
 
-async def _return_assignment(job: Job) -> None:
-    """Returns the assignment because the worker stops; it does not count as an attempt."""
-    failure = pb.Failure(lease=job.key, error="the worker was stopped", returned=True)
+async def _return_assignment(
+    job: Job, reason: str = "the worker was stopped", limit: pb.ProviderLimit | None = None
+) -> None:
+    """Returns the assignment because the worker stops or may not go on; it does not count as an attempt."""
+    failure = pb.Failure(lease=job.key, error=excerpt(reason, MAX_ERROR), returned=True, limit=limit)
     try:
         client = job.client.on(patience_seconds=RETURN_PATIENCE_SECONDS, traceparent=job.assignment.traceparent)
         _log_outcome(job, await client.agents.fail(job.agent_id, failure), "given back")

@@ -108,9 +108,7 @@ def status(run: Run) -> str:
         f"transitions {spent.transitions}/{budget.transitions}",
     ]
     limits += [f"tokens {spent.tokens}/{budget.tokens or 'no limit'}"] if spent.tokens else []
-    limits += (
-        [f"cost {spent.cost_micros / 1e6:.2f}/{budget.cost_micros / 1e6 or 'no limit'}"] if spent.cost_micros else []
-    )
+    limits += [f"{cost}/{budget.cost_micros / 1e6 or 'no limit'}"] if (cost := cost_text(spent)) else []
     lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}{grade_text(run.grade)}"]
     lines += [f"  {line}" for line in terms_lines(run.proof_terms)]
     lines += [
@@ -137,10 +135,18 @@ def terms_lines(terms: ProofTerms) -> Iterator[str]:
         yield "tests may change"
 
 
+def cost_text(usage: Usage) -> str:
+    """What it cost, as far as anybody knows; empty where nothing was reported."""
+    if usage.unpriced_tokens:
+        known = f", at least {usage.cost_micros / 1e6:.2f}" if usage.cost_micros else ""
+        return f"cost unknown{known}"
+    return f"cost {usage.cost_micros / 1e6:.2f}" if usage.cost_micros else ""
+
+
 def usage_text(usage: Usage) -> str:
     """Tokens and cost, where an agent reported them."""
     parts = [f"{usage.tokens} tokens"] if usage.tokens else []
-    parts += [f"cost {usage.cost_micros / 1e6:.2f}"] if usage.cost_micros else []
+    parts += [cost] if (cost := cost_text(usage)) else []
     return f"  [{', '.join(parts)}]" if parts else ""
 
 

@@ -1,5 +1,6 @@
 """The crew of a command: who plays which role, from its options and the project file, and what nobody plays."""
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import Crew as CrewMessage
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.session.workers import CAPABILITIES, WorkerSpec, profile_for, require_program
+from pointsman.profiles import Profile
 from pointsman.project import Crew as ProjectCrew
 from pointsman.project import CrewMember
 
@@ -64,6 +66,8 @@ class Crew:
     share: bool = False
     env: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
+    fallback: tuple[str, ...] = ()
+    """Agents that take over, in this order, while the account of a role's agent rests."""
 
     @property
     def parallel(self) -> int:
@@ -85,7 +89,16 @@ class Crew:
         option = "--command" if role == "coder" else f"--{role}"
         profile = profile_for(agent, command, self.env, self.read, option)
         require_program(profile)
-        return WorkerSpec((role,), profile, capacity=self.counts.get(role, 1))
+        return WorkerSpec(
+            (role,), profile, capacity=self.counts.get(role, 1), fallback=tuple(self._stand_ins(role, profile))
+        )
+
+    def _stand_ins(self, role: str, first: Profile | None) -> Iterator[Profile]:
+        """The profiles of those who take over; one whose program is missing is left out."""
+        for name in self.fallback:
+            profile = profile_for(name, "", self.env, self.read, f"--{role}")
+            if profile is not None and profile != first and shutil.which(profile.command[0]) is not None:
+                yield profile
 
     def message(self) -> CrewMessage:
         """The crew as Submit takes it: nothing where no agent is brought along."""
@@ -131,7 +144,8 @@ def crew_of(options: CrewOptions, project: ProjectCrew) -> Crew:
     counts = {role: listed[role].parallel for role in members if role in listed and listed[role].parallel}
     if "coder" in members:
         counts["coder"] = 1 if "planner" not in members else options.parallel or counts.get("coder", DEFAULT_PARALLEL)
-    return Crew(members, counts, options.solo, options.share, tuple(options.env), tuple(options.read))
+    env, read = tuple(options.env), tuple(options.read)
+    return Crew(members, counts, options.solo, options.share, env, read, project.fallback)
 
 
 def _shown(who: str) -> str:

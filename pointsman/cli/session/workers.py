@@ -22,7 +22,8 @@ from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import repository_id
-from pointsman.worker.sdk import Handler, log
+from pointsman.worker.provider_limits import account_of
+from pointsman.worker.sdk import NOT_BILLED, Billing, Handler, Role, log
 from pointsman.worker.workspace import assignments_folder
 
 COMMAND_ROLES: Mapping[str, Capability.ValueType] = {
@@ -52,6 +53,8 @@ class WorkerSpec:
     limits: Limits = field(default_factory=Limits)
     name: str = ""
     capacity: int = 1
+    fallback: tuple[Profile, ...] = ()
+    """Who takes over, in this order, while the accounts of those before rest."""
 
 
 def profile_for(
@@ -124,8 +127,22 @@ def worker_for(workspace: Workspace, *specs: WorkerSpec, run_id: str = "") -> Wo
         for role in spec.roles:
             handler = _handler(workspace, spec, role)
             if handler is not None:
-                worker.add(role, CAPABILITIES[role], handler, spec.capacity)
+                billing = Billing(account_of(spec.profile)) if spec.profile is not None else NOT_BILLED
+                worker.add_role(Role(role, CAPABILITIES[role], handler, spec.capacity, billing))
+                _add_fallback(worker, workspace, spec, role)
     return worker
+
+
+def _add_fallback(worker: Worker, workspace: Workspace, spec: WorkerSpec, role: str) -> None:
+    """Each stands in for all before it; one whose account cannot rest has nobody to stand in for it."""
+    if spec.profile is None or not account_of(spec.profile):
+        return
+    before = [account_of(spec.profile)]
+    for profile in spec.fallback:
+        handler = CommandAgent(workspace, profile, spec.limits).work
+        billing = Billing(account_of(profile), tuple(before))
+        worker.add_role(Role(f"{role}-{profile.name}", CAPABILITIES[role], handler, spec.capacity, billing))
+        before.append(account_of(profile))
 
 
 def _handler(workspace: Workspace, spec: WorkerSpec, role: str) -> Handler | None:

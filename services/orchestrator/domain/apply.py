@@ -43,7 +43,7 @@ def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
     is_internal = event.name in _INTERNAL_NAMES
     run = _APPLY[type(event.data)](run, event.data) if is_internal else _transitioned(run, event, at)
     spent = run.spent
-    run.spent = Usage(spent.assignments, spent.transitions + 1, spent.tokens, spent.cost_micros)
+    run.spent = replace(spent, transitions=spent.transitions + 1)
     return RunState(run, state.leases, state.present, state.crews, state.asked)
 
 
@@ -282,7 +282,8 @@ def _spend(run: Run, data: _Spending) -> Run:
 
 def _sum(spent: Usage, usage: Usage, starts: int = 0) -> Usage:
     tokens, cost_micros = spent.tokens + usage.tokens, spent.cost_micros + usage.cost_micros
-    return Usage(spent.assignments + starts, spent.transitions, tokens, cost_micros)
+    unpriced = spent.unpriced_tokens + usage.unpriced_tokens
+    return Usage(spent.assignments + starts, spent.transitions, tokens, cost_micros, unpriced)
 
 
 def _assignment_retried(run: Run, data: events.AssignmentRetried) -> Run:

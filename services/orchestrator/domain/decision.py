@@ -192,7 +192,7 @@ class DecisionBuilder:
         limits = {
             "assignments": spent.assignments >= budget.assignments and not is_free,
             "tokens": 0 < budget.tokens <= spent.tokens,
-            "cost": 0 < budget.cost_micros <= spent.cost_micros,
+            "cost": bool(budget.cost_micros) and (spent.unpriced_tokens > 0 or budget.cost_micros <= spent.cost_micros),
             "wall_clock": self.now >= self.deadline,
         }
         return ", ".join(name for name, reached in limits.items() if reached)

@@ -47,6 +47,8 @@ class Usage:
     transitions: int = 0
     tokens: int = 0
     cost_micros: int = 0
+    unpriced_tokens: int = 0
+    """Tokens whose price nobody knows; with any of them the cost is unknown."""
 
 
 NOTHING_SPENT = Usage()

@@ -64,6 +64,24 @@ class PollResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderLimit:
+    """A limit of a model's provider that an agent ran into; reset_us is 0 where it does not know when that is over."""
+
+    kind: str
+    reset_us: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Until when an account at a model's provider rests, and why."""
+
+    until_us: int
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRow:
     """An agent that polled."""
 
@@ -71,6 +89,7 @@ class AgentRow:
     capabilities: tuple[Capability, ...]
     last_seen_us: int
     repository_ids: tuple[str, ...] = ()
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,15 +83,18 @@ class AgentServicer:
         size, key = page_size(request.page), page_key(request.page.page_token, str) or ("",)
         after = str(key[0])
         now_us = to_us(self._store.now)
-        rows, working, usage = await self._store.store.database.read(
+        rows, working, usage, paused = await self._store.store.database.read(
             lambda connection: (
                 self._store.agents.page(connection, caller.project, after, size),
                 self._store.working_agents(connection, caller.project),
                 self._store.usage_by_agent(connection, caller.project),
+                self._store.accounts.paused(connection),
             )
         )
         lost_us = now_us - self._store.agents.present_us
         shown = [encode.agents.agent_row(row, working, usage, lost_us) for row in rows]
+        for row, message in zip(rows, shown, strict=True):
+            encode.agents.add_pause(message, paused.get((caller.project, row.account)))
         return agent.ListAgentsResponse(
             agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
         )
@@ -165,7 +168,8 @@ class AgentServicer:
         assignment_id = item.lease.assignment_id
         if item.returned:
             key, holder = _key(item.lease), _holder(agent_id, caller)
-            held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key))
+            limit = decode.results.provider_limit(item.limit) if item.HasField("limit") else None
+            held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key, limit))
             return encode.agents.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
@@ -202,12 +206,13 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
     key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
     poll_id, limit = hashlib.sha256(key.encode()).hexdigest(), max(1, wanted.max_leases)
     return PollRequest(
-        _holder(agent_id, caller),
+        replace(_holder(agent_id, caller), account=wanted.account),
         poll_id,
         capabilities,
         frozenset(wanted.repository_ids),
         limit,
         frozenset(wanted.run_ids),
+        frozenset(wanted.instead_of),
     )
 
 

@@ -16,12 +16,13 @@ from pointsman.services.orchestrator.domain.model import Usage
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.domain.waiting import NOBODY
+from pointsman.services.orchestrator.store.accounts import Accounts
 from pointsman.services.orchestrator.store.admission import Admission
 from pointsman.services.orchestrator.store.agents import Agents
 from pointsman.services.orchestrator.store.attention import RunAttention
 from pointsman.services.orchestrator.store.children import LEASED, RunChildren
 from pointsman.services.orchestrator.store.landing import LIVE_NAMES, Entries
-from pointsman.services.orchestrator.store.matcher import AssignmentMatcher
+from pointsman.services.orchestrator.store.matcher import AssignmentMatcher, Terms
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.outputs import Outputs
 from pointsman.services.orchestrator.store.polling import UNLIMITED, Limits
@@ -51,13 +52,14 @@ class OrchestratorStore:
         metadata = MetaData()
         self.store = Store(database, metadata)
         self.agents = Agents(self.store, metadata, present_seconds)
+        self.accounts = Accounts(self.store, metadata, self.agents)
         self.children = RunChildren(self.store, metadata, self.agents.present)
         self.ledger: Ledger[RunState] = Ledger(
             self.store, MACHINE, self.children, measure, Sessions(self.store, self.children).read
         )
         self.journal = Journal(self.store)
         self.store.gauges.append(queue_gauge(self.store, self.children))
-        self.matcher = AssignmentMatcher(self.store, self.children, lease_seconds, limits)
+        self.matcher = AssignmentMatcher(self.store, self.children, self.accounts, Terms(lease_seconds, limits))
         self.run_index = RunIndex(self.store, self.children)
         self.attention = RunAttention(self.store, self.children, lease_seconds)
         self.artifacts = self.children.artifacts

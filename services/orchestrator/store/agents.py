@@ -1,7 +1,7 @@
 """The agents that polled: written now and then, read by every batch that depends on who is present."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sqlalchemy import Connection, MetaData, bindparam, literal_column, select
@@ -29,6 +29,7 @@ class Able(NamedTuple):
     capabilities: frozenset[Capability]
     repository_ids: frozenset[str] = frozenset()
     run_ids: frozenset[str] = frozenset()
+    account: str = ""
 
 
 NOT_ABLE = Able(frozenset())
@@ -41,6 +42,8 @@ class Holder:
     project: str
     principal: str
     agent_id: str
+    account: str = field(default="", compare=False)
+    """What its work is billed to at the model's provider; no part of who it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Agents:
             store.database,
             self.table,
             ("project", "agent_id"),
-            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids"),
+            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account"),
         )
         columns = self.table.c
         able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids)
@@ -106,7 +109,7 @@ class Agents:
         """Records that an agent is alive; written periodically, and at once when what it can do changes."""
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
-        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids)
+        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, holder.account)
         if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
         row = {
@@ -117,6 +120,7 @@ class Agents:
             "repositories": "\n".join(sorted(able.repository_ids)),
             "run_ids": "\n".join(sorted(able.run_ids)),
             "last_seen_us": now_us,
+            "account": able.account,
         }
 
         def write(connection: Connection) -> None:
@@ -157,6 +161,7 @@ class Agents:
                 tuple(Capability(name) for name in row.capabilities.split(",") if name),
                 row.last_seen_us,
                 tuple(row.repositories.split()),
+                row.account,
             )
             for row in rows
         ]

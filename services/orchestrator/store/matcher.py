@@ -18,7 +18,8 @@ from pointsman.services.chassis.storage.dialect import bind_list
 from pointsman.services.chassis.storage.store import FAR_SECONDS, Store
 from pointsman.services.orchestrator import metrics
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose
-from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
+from pointsman.services.orchestrator.domain.views import LeaseView, PollResult, ProviderLimit
+from pointsman.services.orchestrator.store.accounts import Accounts
 from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
 from pointsman.services.orchestrator.store.lease_quota import LeaseQuota, Room, has_room, take_room
@@ -48,8 +49,10 @@ log = structlog.get_logger()
 class AssignmentMatcher:
     """Leases each open assignment to exactly one of the agents that poll for its kind."""
 
-    def __init__(self, store: Store, children: RunChildren, lease_seconds: float, limits: Limits) -> None:
+    def __init__(self, store: Store, children: RunChildren, accounts: Accounts, terms: "Terms") -> None:
         self._store = store
+        self._accounts = accounts
+        lease_seconds, limits = terms
         self._lease_us = int(lease_seconds * 1_000_000)
         self._limits = limits
         self._looked_back_us = 0
@@ -140,6 +143,8 @@ class AssignmentMatcher:
             waiter.bundle, waiter.refusal = NOTHING_GIVEN, None
         self._repeat(connection, waiting)
         hungry = [waiter for waiter in waiting if not waiter.given]
+        usable = self._accounts.usable(connection, [waiter.wanted for waiter in hungry])
+        hungry = [waiter for waiter, may in zip(hungry, usable, strict=True) if may]
         if hungry:
             self._offer(connection, hungry, now_us)
         self._bundle(connection, [waiter for waiter in waiting if waiter.given])
@@ -284,12 +289,19 @@ class AssignmentMatcher:
                 lost.append(key.assignment_id)
         return until_us, lost
 
-    def give_back(self, connection: Connection, holder: Holder, key: LeaseKey) -> bool:
-        """Returns a leased assignment to the queue without counting the attempt; tells whether the agent held it."""
-        found = connection.execute(self._sql.give_back, held_by(holder, key))
-        if found.rowcount == 1:
+    def give_back(
+        self, connection: Connection, holder: Holder, key: LeaseKey, limit: ProviderLimit | None = None
+    ) -> bool:
+        """Returns a leased assignment to the queue without counting the attempt; tells whether the agent held it.
+
+        With a limit, the account of the agent is paused in the same commit; only a holder of a lease can do that.
+        """
+        held = connection.execute(self._sql.give_back, held_by(holder, key)).rowcount == 1
+        if held and limit is not None:
+            self._accounts.pause(connection, holder, limit)
+        if held:
             self._store.notify({ASSIGNMENTS})
-        return bool(found.rowcount == 1)
+        return held
 
     def exhausted(self, connection: Connection, limit: int = 100) -> Sequence[Any]:
         """Assignments whose last lease ran out."""
@@ -304,6 +316,13 @@ class AssignmentMatcher:
     def _over(self, now_us: int) -> dict[str, int]:
         """When leases are over: those of the past, and those of a clock that was ahead and has been set right since."""
         return {"now_us": now_us, "far_us": now_us + max(10 * self._lease_us, FAR_SECONDS * 1_000_000)}
+
+
+class Terms(NamedTuple):
+    """How long a lease lasts, and how many there may be."""
+
+    lease_seconds: float
+    limits: Limits
 
 
 class Offer(NamedTuple):

@@ -34,6 +34,8 @@ class PollRequest:
     limit: int = 1
     run_ids: frozenset[str] = frozenset()
     """The runs that it works for; none means every run whose work is not reserved."""
+    instead_of: frozenset[str] = frozenset()
+    """Accounts that it stands in for: it is given something only while all of them are paused."""
     waits_for_room: bool = False
     """Whether it waits, rather than be refused, while its principal holds all it may: it is just handing in."""
 

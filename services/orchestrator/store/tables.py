@@ -99,6 +99,20 @@ def agents(metadata: MetaData) -> Table:
         Column("repositories", Text, nullable=False),
         Column("principal", Text, nullable=False),
         Column("run_ids", Text, nullable=False),
+        Column("account", String(128), nullable=False),
+    )
+
+
+def account_pauses(metadata: MetaData) -> Table:
+    """Accounts at the providers of models that rest until a limit is over."""
+    return Table(
+        "account_pauses",
+        metadata,
+        Column("project", String(64), primary_key=True),
+        Column("account", String(128), primary_key=True),
+        Column("until_us", BigInteger, nullable=False),
+        Column("kind", String(16), nullable=False),
+        Column("reason", Text, nullable=False),
     )
 
 

@@ -1479,19 +1479,23 @@ class Spent(_message.Message):
 
     TOKENS_FIELD_NUMBER: _builtins.int
     COST_MICROS_FIELD_NUMBER: _builtins.int
+    UNPRICED_TOKENS_FIELD_NUMBER: _builtins.int
     tokens: _builtins.int
     """Tokens."""
     cost_micros: _builtins.int
     """Cost in millionths."""
+    unpriced_tokens: _builtins.int
+    """Tokens whose price nobody knows."""
     def __init__(
         self,
         *,
         tokens: _builtins.int = ...,
         cost_micros: _builtins.int = ...,
+        unpriced_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost_micros", b"cost_micros", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost_micros", b"cost_micros", "tokens", b"tokens", "unpriced_tokens", b"unpriced_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,6 +26,34 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _LimitKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LimitKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LimitKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LIMIT_KIND_UNSPECIFIED: _LimitKind.ValueType  # 0
+    """Refused."""
+    LIMIT_KIND_THROTTLED: _LimitKind.ValueType  # 1
+    """Too many requests or tokens at once; over within seconds or minutes."""
+    LIMIT_KIND_QUOTA: _LimitKind.ValueType  # 2
+    """What the account may use is used up until the reset."""
+    LIMIT_KIND_OVERLOADED: _LimitKind.ValueType  # 3
+    """The provider itself is overloaded."""
+
+class LimitKind(_LimitKind, metaclass=_LimitKindEnumTypeWrapper):
+    """What kind of limit a model's provider has."""
+
+LIMIT_KIND_UNSPECIFIED: LimitKind.ValueType  # 0
+"""Refused."""
+LIMIT_KIND_THROTTLED: LimitKind.ValueType  # 1
+"""Too many requests or tokens at once; over within seconds or minutes."""
+LIMIT_KIND_QUOTA: LimitKind.ValueType  # 2
+"""What the account may use is used up until the reset."""
+LIMIT_KIND_OVERLOADED: LimitKind.ValueType  # 3
+"""The provider itself is overloaded."""
+Global___LimitKind: _TypeAlias = LimitKind  # noqa: Y015
+
 class _AgentState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -152,8 +180,12 @@ class Wanted(_message.Message):
     REPOSITORY_IDS_FIELD_NUMBER: _builtins.int
     MAX_LEASES_FIELD_NUMBER: _builtins.int
     RUN_IDS_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    INSTEAD_OF_FIELD_NUMBER: _builtins.int
     max_leases: _builtins.int
     """How many leases at the most; 0 means 1."""
+    account: _builtins.str
+    """The account at the model's provider that its work is billed to, named without any secret; while it is paused, nothing is leased. Empty: none that could be paused."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_assignment_pb2.Capability.ValueType]:
         """What it can do."""
@@ -166,6 +198,10 @@ class Wanted(_message.Message):
     def run_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The runs it works for, and for no other; empty means every run whose work is not reserved."""
 
+    @_builtins.property
+    def instead_of(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """It takes over for others: it is given work only while all of these accounts are paused."""
+
     def __init__(
         self,
         *,
@@ -173,10 +209,12 @@ class Wanted(_message.Message):
         repository_ids: _abc.Iterable[_builtins.str] | None = ...,
         max_leases: _builtins.int = ...,
         run_ids: _abc.Iterable[_builtins.str] | None = ...,
+        account: _builtins.str = ...,
+        instead_of: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "max_leases", b"max_leases", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "instead_of", b"instead_of", "max_leases", b"max_leases", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -577,6 +615,7 @@ class Failure(_message.Message):
     PERMANENT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     RETURNED_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
     error: _builtins.str
     """What went wrong."""
     permanent: _builtins.bool
@@ -591,6 +630,10 @@ class Failure(_message.Message):
     def usage(self) -> _run_pb2.Usage:
         """What it cost even so."""
 
+    @_builtins.property
+    def limit(self) -> Global___ProviderLimit:
+        """With returned: the model's provider refused because of a limit. The account that the agent polled with is paused until the reset, for all agents of the project that share it."""
+
     def __init__(
         self,
         *,
@@ -599,14 +642,47 @@ class Failure(_message.Message):
         permanent: _builtins.bool = ...,
         usage: _run_pb2.Usage | None = ...,
         returned: _builtins.bool = ...,
+        limit: Global___ProviderLimit | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease", "limit", b"limit", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "lease", b"lease", "permanent", b"permanent", "returned", b"returned", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "lease", b"lease", "limit", b"limit", "permanent", b"permanent", "returned", b"returned", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Failure: _TypeAlias = Failure  # noqa: Y015
+
+@_typing.final
+class ProviderLimit(_message.Message):
+    """A limit of a model's provider that an agent ran into."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    RESET_AT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    kind: Global___LimitKind.ValueType
+    """Which kind."""
+    message: _builtins.str
+    """What the agent printed about it."""
+    @_builtins.property
+    def reset_at(self) -> _timestamp_pb2.Timestamp:
+        """When it is over, as far as the provider said; absent: half a minute from now, a quarter of an hour for QUOTA. At most eight days ahead count."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___LimitKind.ValueType = ...,
+        reset_at: _timestamp_pb2.Timestamp | None = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reset_at", b"reset_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "message", b"message", "reset_at", b"reset_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProviderLimit: _TypeAlias = ProviderLimit  # noqa: Y015
 
 @_typing.final
 class FailRequest(_message.Message):
@@ -676,10 +752,17 @@ class Agent(_message.Message):
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     REPOSITORY_IDS_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    PAUSED_UNTIL_FIELD_NUMBER: _builtins.int
+    PAUSE_REASON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___AgentState.ValueType
     """How it is."""
+    account: _builtins.str
+    """The account at the model's provider; empty where it named none."""
+    pause_reason: _builtins.str
+    """Why, in the provider's words."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_assignment_pb2.Capability.ValueType]:
         """What it can do."""
@@ -696,6 +779,10 @@ class Agent(_message.Message):
     def repository_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the repositories it has."""
 
+    @_builtins.property
+    def paused_until(self) -> _timestamp_pb2.Timestamp:
+        """Until when that account is paused; absent when it is not."""
+
     def __init__(
         self,
         *,
@@ -705,10 +792,13 @@ class Agent(_message.Message):
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         usage: _run_pb2.Usage | None = ...,
         repository_ids: _abc.Iterable[_builtins.str] | None = ...,
+        account: _builtins.str = ...,
+        paused_until: _timestamp_pb2.Timestamp | None = ...,
+        pause_reason: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "paused_until", b"paused_until", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "id", b"id", "last_seen_at", b"last_seen_at", "repository_ids", b"repository_ids", "state", b"state", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "id", b"id", "last_seen_at", b"last_seen_at", "pause_reason", b"pause_reason", "paused_until", b"paused_until", "repository_ids", b"repository_ids", "state", b"state", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

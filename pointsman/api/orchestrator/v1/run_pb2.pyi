@@ -549,6 +549,7 @@ class Usage(_message.Message):
     TRANSITIONS_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
     COST_MICROS_FIELD_NUMBER: _builtins.int
+    UNPRICED_TOKENS_FIELD_NUMBER: _builtins.int
     assignments: _builtins.int
     """Assignments made, and every further start of an agent on one of them, as after a lease that ran out."""
     transitions: _builtins.int
@@ -556,7 +557,9 @@ class Usage(_message.Message):
     tokens: _builtins.int
     """Tokens reported."""
     cost_micros: _builtins.int
-    """Cost reported, in millionths."""
+    """Cost reported, in millionths; without what the tokens below cost."""
+    unpriced_tokens: _builtins.int
+    """Tokens among those reported whose price nobody knows: with any of them the cost is unknown."""
     def __init__(
         self,
         *,
@@ -564,10 +567,11 @@ class Usage(_message.Message):
         transitions: _builtins.int = ...,
         tokens: _builtins.int = ...,
         cost_micros: _builtins.int = ...,
+        unpriced_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignments", b"assignments", "cost_micros", b"cost_micros", "tokens", b"tokens", "transitions", b"transitions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignments", b"assignments", "cost_micros", b"cost_micros", "tokens", b"tokens", "transitions", b"transitions", "unpriced_tokens", b"unpriced_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,6 +25,7 @@ from pointsman.services.orchestrator.domain.model import (
     Usage,
     Work,
 )
+from pointsman.services.orchestrator.domain.views import ProviderLimit
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.decode.documents import document
 
@@ -33,7 +34,13 @@ NO_REMARK = "no-remark"
 
 def usage(message: Any) -> Usage:
     """What an agent says that it spent."""
-    return Usage(tokens=message.tokens, cost_micros=message.cost_micros)
+    return Usage(tokens=message.tokens, cost_micros=message.cost_micros, unpriced_tokens=message.unpriced_tokens)
+
+
+def provider_limit(message: agent.ProviderLimit) -> ProviderLimit:
+    """A limit that an agent ran into."""
+    reset_us = message.reset_at.ToMicroseconds() if message.HasField("reset_at") else 0
+    return ProviderLimit(agent.LimitKind.Name(message.kind).removeprefix("LIMIT_KIND_"), reset_us, message.message)
 
 
 def result(agent_id: str, completion: agent.Completion) -> Result:

@@ -13,7 +13,7 @@ from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.completion import lease_lost
 from pointsman.services.orchestrator.domain.model import NOTHING_SPENT, Assignment, Usage
-from pointsman.services.orchestrator.domain.views import AgentRow
+from pointsman.services.orchestrator.domain.views import AgentRow, Pause
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.encode.outputs import transcript
 
@@ -31,8 +31,16 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
         repository_ids=row.repository_ids,
         usage=runs.Usage(assignments=spent.assignments, tokens=spent.tokens, cost_micros=spent.cost_micros),
     )
+    message.account = row.account
     message.last_seen_at.CopyFrom(timestamp(row.last_seen_us))
     return message
+
+
+def add_pause(message: agent.Agent, pause: Pause | None) -> None:
+    """Until when the agent's account rests, and why."""
+    if pause is not None:
+        message.paused_until.CopyFrom(timestamp(pause.until_us))
+        message.pause_reason = pause.reason
 
 
 def assignment_row(row: Any, printed: Sequence[Any] = ()) -> assignments.Assignment:

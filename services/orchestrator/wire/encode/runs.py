@@ -68,6 +68,7 @@ def run(view: RunView) -> runs.Run:
             transitions=it.spent.transitions,
             tokens=it.spent.tokens,
             cost_micros=it.spent.cost_micros,
+            unpriced_tokens=it.spent.unpriced_tokens,
         ),
         tasks=_tasks(it),
         residual_risks=[risk(item) for item in it.risks],
@@ -193,7 +194,11 @@ def _tasks(it: Run) -> list[runs.TaskProgress]:
             attempt=task.attempt,
             pipeline_id=task.pipeline_id,
             rejection=task.rejections[-1] if task.rejections else "",
-            usage=runs.Usage(tokens=task.spent.tokens, cost_micros=task.spent.cost_micros),
+            usage=runs.Usage(
+                tokens=task.spent.tokens,
+                cost_micros=task.spent.cost_micros,
+                unpriced_tokens=task.spent.unpriced_tokens,
+            ),
             grade=enums.GRADE.to_wire(task.grade),
         )
         for task_id, task in it.tasks.items()

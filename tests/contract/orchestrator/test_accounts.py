@@ -1,0 +1,85 @@
+"""Accounts at a model's provider: paused with the lease that goes back, shared by all who poll with them, over at the reset."""
+
+from datetime import UTC, datetime, timedelta
+
+from pointsman.services.chassis.core.caller import LOCAL
+from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.orchestrator.domain.views import LeaseView, ProviderLimit
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.agents import Holder
+from pointsman.services.orchestrator.store.polling import PollRequest
+from tests.contract.orchestrator.orchestrators import RESEARCH, key_of, orchestrator, researching
+from tests.helpers.clock import FakeClock
+
+ACCOUNT = "claude/5f2c"
+START = datetime(2026, 11, 18, tzinfo=UTC)
+
+
+async def poll(
+    store: OrchestratorStore, agent_id: str, account: str = "", instead_of: frozenset[str] = frozenset()
+) -> list[LeaseView]:
+    """What an agent is given at once."""
+    holder = Holder("local", LOCAL, agent_id, account)
+    await store.agents.touch(holder, RESEARCH)
+    asked = PollRequest(holder, f"poll-{agent_id}-{store.now}", RESEARCH, frozenset(), instead_of=instead_of)
+    return list((await store.matcher.take(asked, 0.0)).leases)
+
+
+async def give_back(store: OrchestratorStore, held: LeaseView, limit: ProviderLimit, agent_id: str = "") -> bool:
+    """Return a lease because of a limit."""
+    holder = Holder("local", LOCAL, agent_id or held.agent_id)
+    return await store.store.write(lambda c: store.matcher.give_back(c, holder, key_of(held), limit))
+
+
+async def test_a_limit_pauses_the_account_for_everybody_until_its_reset_and_counts_no_attempt(
+    database_url: str,
+) -> None:
+    clock = FakeClock(START)
+    limit = ProviderLimit("QUOTA", to_us(START + timedelta(hours=2)), "used up")
+    async with orchestrator(database_url, clock=clock) as store:
+        await researching(store, "run_1")
+        (held,) = await poll(store, "box-1", ACCOUNT)
+        assert await give_back(store, held, limit)
+        clock.advance(seconds=60)
+        assert await poll(store, "box-1", ACCOUNT) == []
+        assert await poll(store, "box-2", ACCOUNT) == [], "another worker with the same account"
+    async with orchestrator(database_url, clock=clock) as store:
+        clock.advance(seconds=60)
+        assert await poll(store, "box-2", ACCOUNT) == [], "after a restart too"
+        clock.advance(seconds=2 * 3600)
+        (again,) = await poll(store, "box-2", ACCOUNT)
+        assert (again.assignment_id, again.attempt) == (held.assignment_id, 1)
+
+
+async def test_another_account_and_one_that_stands_in_go_on(database_url: str) -> None:
+    clock = FakeClock(START)
+    async with orchestrator(database_url, clock=clock) as store:
+        await researching(store, "run_1")
+        stands_in = frozenset({ACCOUNT})
+        assert await poll(store, "box-fallback", "codex/77aa", stands_in) == [], "nothing is paused yet"
+        (held,) = await poll(store, "box-1", ACCOUNT)
+        assert await give_back(store, held, ProviderLimit("THROTTLED", 0, "slow down"))
+        clock.advance(seconds=1)
+        (taken,) = await poll(store, "box-fallback", "codex/77aa", stands_in)
+        assert taken.assignment_id == held.assignment_id
+        assert await give_back(store, taken, ProviderLimit("QUOTA", 0, "used up"))
+        clock.advance(seconds=1)
+        assert await poll(store, "box-fallback", "codex/77aa", stands_in) == []
+        clock.advance(seconds=30)
+        (first,) = await poll(store, "box-1", ACCOUNT)
+        assert first.assignment_id == held.assignment_id, "a throttled account rests half a minute"
+
+
+async def test_only_who_holds_the_lease_pauses_and_only_their_own_account(database_url: str) -> None:
+    clock = FakeClock(START)
+    for_ever = ProviderLimit("QUOTA", to_us(START + timedelta(days=4000)), "never again")
+    async with orchestrator(database_url, clock=clock) as store:
+        await researching(store, "run_1")
+        (held,) = await poll(store, "box-1", ACCOUNT)
+        assert not await give_back(store, held, for_ever, "mallory")
+        assert await store.store.database.read(store.accounts.paused) == {}
+        assert await give_back(store, held, for_ever)
+        (pause,) = (await store.store.database.read(store.accounts.paused)).values()
+        assert pause.until_us == to_us(START + timedelta(days=8)), "eight days are the most"
+        clock.advance(seconds=9 * 24 * 3600)
+        assert len(await poll(store, "box-1", ACCOUNT)) == 1
