@@ -21,7 +21,7 @@ AFTER = '    return f"Hello, {name}!"\n'
 PROOF = ("python3", "-m", "unittest", "discover", "-q")
 DONE = "It is done: the greeting is written, and the test passes."
 _HANDOFF = re.compile(r"leave three files in (\S+?)[.:]\s")
-_CRITERION = re.compile(r"^- (\S+) \[required\]", re.MULTILINE)
+_CRITERION = re.compile(r"^> - (\S+) \(required\)", re.MULTILINE)
 _numbers = count(1)
 
 
