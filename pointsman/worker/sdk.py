@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,8 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
-from pointsman.credentials.folder import CredentialRole
 from pointsman.worker.results import completion
+from pointsman.worker.roles import CREDENTIAL_ROLES, NOT_BILLED, Billing
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
 from pointsman.worker.transcript import Transcript
 
@@ -35,18 +35,6 @@ MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS = 0.5, 20.0
 OUTPUT_SECONDS = 1.0
 """How often what an agent prints is sent at the most."""
 TRANSCRIPT_TYPE = "text/plain"
-
-CREDENTIAL_ROLES: Mapping[assignments.Capability.ValueType, CredentialRole] = {
-    assignments.CAPABILITY_PLAN: CredentialRole.PLANNER,
-    assignments.CAPABILITY_RESEARCH: CredentialRole.PLANNER,
-    assignments.CAPABILITY_SURVEY: CredentialRole.PLANNER,
-    assignments.CAPABILITY_DESIGN: CredentialRole.PLANNER,
-    assignments.CAPABILITY_CODE: CredentialRole.CODER,
-    assignments.CAPABILITY_REVIEW: CredentialRole.REVIEWER,
-    assignments.CAPABILITY_DEBATE: CredentialRole.REVIEWER,
-    assignments.CAPABILITY_VERIFY: CredentialRole.VERIFIER,
-}
-"""The credential that an agent with this capability shows."""
 
 log = logging.getLogger("pointsman.worker")
 
@@ -110,18 +98,7 @@ class Role:
     handler: Handler
     count: int
     """How many agents of it work at the same time."""
-    billing: "Billing"
-
-
-@dataclass(frozen=True, slots=True)
-class Billing:
-    """The account at the model's provider that a role uses, and those for which it stands in while they rest."""
-
-    account: str = ""
-    instead_of: tuple[str, ...] = ()
-
-
-NOT_BILLED = Billing()
+    billing: Billing = NOT_BILLED
 
 
 class Worker:
@@ -174,7 +151,7 @@ class Worker:
 
     def add(self, name: str, capability: assignments.Capability.ValueType, handler: Handler, count: int = 0) -> Handler:
         """Adds a role, played by as many agents as are given, else by the worker's capacity."""
-        return self.add_role(Role(name, capability, handler, count or self._capacity, NOT_BILLED))
+        return self.add_role(Role(name, capability, handler, count or self._capacity))
 
     def add_role(self, role: Role) -> Handler:
         """Adds a role that is billed to an account."""

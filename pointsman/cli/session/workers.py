@@ -23,7 +23,8 @@ from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, W
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import repository_id
 from pointsman.worker.provider_limits import account_of
-from pointsman.worker.sdk import NOT_BILLED, Billing, Handler, Role, log
+from pointsman.worker.roles import NOT_BILLED, Billing
+from pointsman.worker.sdk import Handler, Role, log
 from pointsman.worker.workspace import assignments_folder
 
 COMMAND_ROLES: Mapping[str, Capability.ValueType] = {

@@ -15,7 +15,8 @@ from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, profiles
 from pointsman.worker import CommandAgent, Worker, Workspace
 from pointsman.worker.provider_limits import account_of
-from pointsman.worker.sdk import Billing, GiveUp, Job, LimitReached, Role
+from pointsman.worker.roles import Billing
+from pointsman.worker.sdk import GiveUp, Job, LimitReached, Role
 from tests.helpers.limits import within
 from tests.unit.worker.agents import exchange, lease
 
