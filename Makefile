@@ -86,8 +86,8 @@ faults: $(DEV_STAMP) ## break real processes under load and prove that nothing i
 tutorial: $(DEV_STAMP) ## play every command of the tutorial as a new user, with an audit of all stores after each
 	@POINTSMAN_WHOLE_TUTORIAL=1 $(BIN)/pytest -q tests/scenarios/test_tutorial.py
 
-cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 switches each off)
-	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) $(if $(DEFENCES),--defences)
+cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 says what each is worth; REPEAT=1 RESULTS=file to take up again, MINUTES=n)
+	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) --repeat $(or $(REPEAT),1) $(if $(DEFENCES),--defences) $(if $(RESULTS),--results $(RESULTS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where their toolchains are, and play the scenario with each
 	@POINTSMAN_BUILD_CLIENTS=1 $(BIN)/pytest -q -rs tests/scenarios/test_clients.py

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pointsman.proof.prover import Baselines
 from pointsman.proof.verdict import Decision, Defence
 from tests.robustness.cheats.catalogue import CHEATS
 from tests.robustness.cheats.ecosystems import ECOSYSTEMS, PYTHON
@@ -12,12 +13,15 @@ from tests.robustness.cheats.measure import cheat_trial, feature_trials, honest_
 from tests.robustness.cheats.tasks import Task
 
 TASK = Task(PYTHON, BUGS[0])
+BASELINES = Baselines()
+"""Shared, because every trial starts from the same base."""
 SHORT = {
-    "tests emptied",
     "settings of the runner",
     "process left early",
     "plugin by metadata",
-    "tests rewritten while they run",
+    "link for tests",
+    "compiled code",
+    "report written by the code",
 }
 
 
@@ -25,33 +29,36 @@ SHORT = {
 async def test_a_cheat_is_not_paid(cheat) -> None:  # type: ignore[no-untyped-def]
     trial = cheat_trial(TASK, cheat)
     assert trial is not None
-    assert (await run_trial(trial)).decision is not Decision.ACCEPTED
+    assert (await run_trial(trial, baselines=BASELINES)).decision is not Decision.ACCEPTED
 
 
 @pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[3]], ids=lambda shape: shape.name)
 async def test_an_honest_delivery_is_accepted(shape) -> None:  # type: ignore[no-untyped-def]
-    assert (await run_trial(honest_trial(TASK, shape))).decision is Decision.ACCEPTED
+    assert (await run_trial(honest_trial(TASK, shape), baselines=BASELINES)).decision is Decision.ACCEPTED
 
 
 async def test_a_special_case_is_found_by_held_out_checks_alone() -> None:
     special = next(cheat for cheat in CHEATS if cheat.name == "special case")
     trial = cheat_trial(TASK, special, held_out=True)
     assert trial is not None
-    assert (await run_trial(trial)).decision is Decision.REFUSED
+    assert (await run_trial(trial, baselines=BASELINES)).decision is Decision.REFUSED
 
 
 async def test_without_the_base_tests_an_emptied_test_would_be_paid() -> None:
     emptied = next(cheat for cheat in CHEATS if cheat.name == "tests emptied")
     trial = cheat_trial(TASK, emptied)
     assert trial is not None
-    assert (await run_trial(trial, frozenset({Defence.BASE_TESTS}))).decision is Decision.ACCEPTED
+    assert (await run_trial(trial, frozenset({Defence.BASE_TESTS}), BASELINES)).decision is Decision.ACCEPTED
+    refused = await run_trial(trial, baselines=BASELINES)
+    assert refused.without[Defence.BASE_TESTS] == Decision.ACCEPTED
+    assert set(refused.without.values()) == {Decision.ACCEPTED, Decision.REFUSED}
 
 
 def test_the_corpus_is_as_large_as_it_says() -> None:
     assert len(BUGS) * len(ECOSYSTEMS) >= 60
     assert len(FEATURES) * len(ECOSYSTEMS) >= 20
-    assert len(CHEATS) >= 20
-    assert len(SHAPES) >= 8
+    assert len(CHEATS) >= 45
+    assert len(SHAPES) >= 12
     for ecosystem in ECOSYSTEMS:
         for function in BUGS:
             task = Task(ecosystem, function)

@@ -12,11 +12,11 @@ from pathlib import Path
 from time import monotonic
 
 from pointsman.proof.prover import Baselines
-from pointsman.proof.verdict import Decision, Defence
+from pointsman.proof.verdict import Defence
 from tests.robustness.cheats.ecosystems import ECOSYSTEMS
 from tests.robustness.cheats.functions import BUGS
 from tests.robustness.cheats.measure import Trial, all_trials, run_trial
-from tests.robustness.cheats.tables import Row, tables
+from tests.robustness.cheats.tables import Row, defences, tables
 from tests.robustness.cheats.tasks import bugs, features
 
 
@@ -54,6 +54,7 @@ class Campaign:
                 outcome.seconds,
                 outcome.bare_seconds,
                 [*outcome.reasons, *outcome.signals],
+                dict(outcome.without),
             )
             with self.path.open("a") as file:
                 file.write(json.dumps(row.__dict__) + "\n")
@@ -69,9 +70,10 @@ def main() -> None:
     """Runs what the options ask for."""
     parser = argparse.ArgumentParser(prog="tests.robustness.cheats", description=__doc__)
     parser.add_argument("--each", type=int, default=1, help="deliveries of each kind per ecosystem; 0 for all")
-    parser.add_argument("--defences", action="store_true", help="also switch off each defence in turn")
+    parser.add_argument("--defences", action="store_true", help="also say what each defence is worth")
     parser.add_argument("--only", default="", help="only this ecosystem")
     parser.add_argument("--kind", default="", help="only kinds whose name holds this")
+    parser.add_argument("--group", default="", help="only mechanical, behavioural or honest deliveries")
     parser.add_argument("--repeat", type=int, default=1, help="how often the base's tests run, as [proof] repeat")
     parser.add_argument("--results", type=Path, default=None, help="a file to keep results in and to take up again")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after that many minutes")
@@ -79,7 +81,11 @@ def main() -> None:
     for ecosystem in ECOSYSTEMS:
         if not ecosystem.is_here:
             print(f"LEFT OUT: {ecosystem.name}, because {ecosystem.program} is not installed", file=sys.stderr)
-    chosen = [trial for trial in _chosen(options.each, options.only) if options.kind in trial.name]
+    chosen = [
+        trial
+        for trial in _chosen(options.each, options.only)
+        if options.kind in trial.name and trial.group.startswith(options.group)
+    ]
     trials = [replace(trial, repeat=options.repeat) for trial in _in_turn(chosen)]
     with tempfile.TemporaryDirectory(prefix="cheats-") as place:
         path = options.results or Path(place) / "results.jsonl"
@@ -88,14 +94,20 @@ def main() -> None:
         found = asyncio.run(campaign.run(trials))
         print("\n".join(tables(found)))
         if options.defences:
-            mechanical = [trial for trial in trials if trial.group == "mechanical"]
-            for defence in Defence:
-                rows = asyncio.run(campaign.run(mechanical, frozenset({defence})))
-                paid = Counter(row.decision for row in rows)
-                print(
-                    f"| without {defence} | {len(rows)} | {paid[Decision.ACCEPTED]} | {paid[Decision.ASKED]} |",
-                    flush=True,
-                )
+            print("\n".join(defences(found)))
+            early = [trial for trial in trials if trial.key in _refused_early(found)]
+            rows = asyncio.run(campaign.run(early, frozenset({Defence.TREE_CHECKS})))
+            paid = Counter(row.decision for row in rows)
+            print(
+                f"| tree checks, of those refused before a run | {len(rows)} | {paid['accepted']} | {paid['asked']} | |"
+            )
+
+
+def _refused_early(found: Sequence[Row]) -> set[str]:
+    """Mechanical cheats that were refused before anything ran."""
+    return {
+        row.key for row in found if row.group == "mechanical" and row.decision == "refused" and not row.bare_seconds
+    }
 
 
 def _chosen(each: int, only: str) -> Iterator[Trial]:

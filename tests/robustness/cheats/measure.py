@@ -3,16 +3,18 @@
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
 from pointsman._shared.git import git, text
 from pointsman.project import ProjectFile, ProofSection
+from pointsman.proof.comparison import compare
 from pointsman.proof.execution import CommandRunner
 from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
-from pointsman.proof.verdict import Decision, Defence, Wishes
+from pointsman.proof.verdict import CommandFacts, Decision, Defence, Facts, Wishes, judge
+from pointsman.sandbox import supports_grades
 from pointsman.worker.proof_environment import ProofBase, ProofEnvironments
 from tests.helpers.limits import scaled
 from tests.robustness.cheats.catalogue import CHEATS
@@ -59,6 +61,8 @@ class Outcome:
     seconds: float
     bare_seconds: float
     signals: tuple[str, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict)
+    """What would have been decided without each defence."""
 
 
 def cheat_trial(task: Task, cheat: Cheat, *, held_out: bool = False) -> Trial | None:
@@ -122,7 +126,7 @@ async def run_trial(
         request = _request(trial, base, delivered, off)
         begun = monotonic()
         proof = await Prover(repository, runner, baselines or Baselines()).prove(request)
-        return _outcome(trial, proof, monotonic() - begun)
+        return _outcome(trial, proof, request.wishes, monotonic() - begun)
 
 
 def _request(trial: Trial, base: str, delivered: str, off: frozenset[Defence]) -> ProofRequest:
@@ -143,12 +147,36 @@ def _request(trial: Trial, base: str, delivered: str, off: frozenset[Defence]) -
     )
 
 
-def _outcome(trial: Trial, proof: Proof, seconds: float) -> Outcome:
+def _outcome(trial: Trial, proof: Proof, wishes: Wishes, seconds: float) -> Outcome:
     verdict = proof.verdict
     bare = sum(facts.restored.seconds for facts in proof.commands)
     told = (*verdict.reasons, *verdict.questions)
     signals = tuple(f"signal: {signal.name}" for signal in proof.signals)
-    return Outcome(trial, verdict.decision, str(verdict.grade), told, seconds, bare, signals)
+    without = {str(defence): str(decision) for defence, decision in decisions_without(proof, wishes).items()}
+    return Outcome(trial, verdict.decision, str(verdict.grade), told, seconds, bare, signals, without)
+
+
+def decisions_without(proof: Proof, wishes: Wishes) -> dict[Defence, Decision]:
+    """What the same runs would have led to without each defence; a tree that was refused before any run stays refused."""
+    found = dict.fromkeys(Defence, proof.verdict.decision)
+    if not proof.commands:
+        return found
+    for defence in set(Defence) - {Defence.TREE_CHECKS}:
+        commands = proof.commands
+        if defence is Defence.BASE_TESTS:
+            commands = tuple(_only_delivered(one) for one in commands)
+        if defence is Defence.NEW_TESTS:
+            commands = tuple(replace(one, new_tests_on_base=None) for one in commands)
+        signals = () if defence is Defence.SIGNALS else proof.signals
+        facts = Facts(proof.plan, commands, (), signals, supports_grades(proof.level))
+        found[defence] = judge(facts, replace(wishes, off=frozenset({defence}))).decision
+    return found
+
+
+def _only_delivered(facts: CommandFacts) -> CommandFacts:
+    """The same command with nothing but the author's tests."""
+    compared = compare(facts.base.report, facts.delivered.report)
+    return replace(facts, restored=facts.delivered, in_restored=compared)
 
 
 async def _commits(folder: Path, trial: Trial) -> tuple[str, str]:

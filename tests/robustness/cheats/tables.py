@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 DECISIONS = ("accepted", "asked", "refused")
 
@@ -20,6 +20,7 @@ class Row:
     seconds: float
     bare_seconds: float
     told: list[str]
+    without: dict[str, str] = field(default_factory=dict)
 
 
 def tables(found: Sequence[Row]) -> Iterator[str]:
@@ -39,6 +40,18 @@ def tables(found: Sequence[Row]) -> Iterator[str]:
         whole, bare = sum(row.seconds for row in timed), sum(row.bare_seconds for row in timed)
         if timed:
             yield f"True solutions in {ecosystem}: {whole:.1f} s against {bare:.1f} s of the bare command, {len(timed)} proofs."
+
+
+def defences(found: Sequence[Row]) -> Iterator[str]:
+    """Mechanical cheats that would have been paid without each defence, the others being there."""
+    rows = [row for row in found if row.group == "mechanical" and row.without]
+    yield from ("", "### Each defence switched off", "", "| without | trials | accepted | asked | kinds accepted |")
+    yield "|---|---|---|---|---|"
+    for name in dict.fromkeys(name for row in rows for name in row.without):
+        paid = [row for row in rows if row.without[name] == DECISIONS[0]]
+        asked = sum(row.without[name] == DECISIONS[1] for row in rows)
+        kinds = ", ".join(sorted({row.name for row in paid})[:8])
+        yield f"| {name} | {len(rows)} | {len(paid)} | {asked} | {kinds} |"
 
 
 def _row(name: str, rows: Sequence[Row]) -> str:
