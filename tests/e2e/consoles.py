@@ -1,7 +1,5 @@
 """The console in a test: real services and a real gateway that can be stopped apart, and a page that tells of its errors."""
 
-import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +19,7 @@ from pointsman.services.gateway.__main__ import GatewayServer
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from tests.helpers.limits import scaled
+from tests.helpers.ports import free_port
 from tests.scenarios.planes import MOCKED, Plane, builder, clients
 
 DESKTOP = {"width": 1280, "height": 860}
@@ -28,24 +27,12 @@ PHONE = {"width": 390, "height": 780}
 PATIENCE_SECONDS = 30.0
 HELD_SECONDS = 3600.0
 """No lease runs out and no agent is lost while a test is slow: what a mock was told to do it does for the whole test."""
-PORTS = range(20_000, 30_000)
-"""Below those that the system gives to clients: a port that is free for a moment is not taken by a browser's connection."""
-_ports = (PORTS[(os.getpid() * 97 + number) % len(PORTS)] for number in count())
 _thousands = (count(start) for start in count(1, 1000))
 
 
 def patience_ms(seconds: float = PATIENCE_SECONDS) -> float:
     """How long the browser may take for what a page has to show, on a machine as busy as this one."""
     return 1000 * scaled(seconds)
-
-
-def free_port() -> int:
-    """A port that nobody listens on; no two of a process are the same, and other processes begin elsewhere."""
-    for port in _ports:
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) != 0:
-                return port
-    raise AssertionError("every port is taken")
 
 
 @dataclass(slots=True)

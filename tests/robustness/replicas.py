@@ -3,7 +3,6 @@
 import asyncio
 import multiprocessing
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.store import Store
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
+from tests.helpers.ports import free_port
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 START_SECONDS = 100.0
@@ -129,16 +129,6 @@ class Replicas:
             database.close()
 
 
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def environment_for(database_url: str, ports: dict[str, list[int]]) -> dict[str, str]:
     """The settings that every replica gets: one store, every peer by all its addresses, mock agents."""
     peers = {
@@ -157,7 +147,7 @@ def environment_for(database_url: str, ports: dict[str, list[int]]) -> dict[str,
 @asynccontextmanager
 async def two_of_each(database_url: str, folder: Path) -> AsyncIterator[Replicas]:
     """Two replicas of every service on migrated stores, gone at the end."""
-    numbers = iter(_free_ports(2 * len(CONTEXTS)))
+    numbers = iter([free_port() for _ in range(2 * len(CONTEXTS))])
     ports = {name: [next(numbers), next(numbers)] for name in CONTEXTS}
     environment = environment_for(database_url, ports)
     members = [

@@ -12,8 +12,9 @@ from prometheus_client import REGISTRY
 from tests.contract.gateway.gateways import ORCHESTRATOR, gateway
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
+from tests.helpers.ports import free_port
 from tests.scenarios.planes import NOBODY
-from tests.unit.deploy.edge import free_port, listens
+from tests.unit.deploy.edge import listens
 
 
 def value(name: str, /, **labels: str) -> float:

@@ -7,7 +7,6 @@ import os
 import random  # noqa: TID251 - a campaign is repeated from its seed
 import resource
 import signal
-import socket
 import sys
 import time
 from asyncio.subprocess import PIPE
@@ -22,6 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core.crash import ARMED_BY
 from tests.helpers.limits import Limit, scaled
+from tests.helpers.ports import free_port
 from tests.robustness.faults.disk import Disk, a_disk
 from tests.robustness.faults.nursery import CLOCK, DISK, LOG, OFFSET
 from tests.robustness.faults.proxy import OPTIONS, Weather, Wire
@@ -106,7 +106,7 @@ class Cluster:
         """Seconds from each death to the first call taken."""
         self._cold = cold
         chance = random.Random(seed)
-        ports = iter(_free_ports(2 * len(CONTEXTS)))
+        ports = iter([free_port() for _ in range(2 * len(CONTEXTS))])
         self.members = {
             name: Member(name, next(ports), next(ports), Weather(), folder, a_disk(folder / f"{name}.disk"))
             for name in CONTEXTS
@@ -250,13 +250,3 @@ async def cluster(folder: Path, database_url: str, seed: int, *, cold: bool = Fa
         yield group
     finally:
         await group.stop()
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [int(each.getsockname()[1]) for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.helpers.eventually import eventually_now
 from tests.helpers.limits import scaled
+from tests.helpers.ports import free_port
 from tests.unit.deploy.cluster import KUBERNETES, ROOT
 
 envoy = pytest.importorskip("envoy", reason="NOT CHECKED: no Envoy for this machine, so its files were not tried")
@@ -48,13 +49,6 @@ class Edge:
     """One running Envoy."""
 
     health_port: int
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

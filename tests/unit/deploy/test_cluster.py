@@ -25,7 +25,8 @@ from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.router.__main__ import build_on as build_router
 from pointsman.services.router.config import RouterSettings
 from pointsman.worker import Job, Worker
-from tests.unit.deploy.edge import Certificates, free_port, running_edge
+from tests.helpers.ports import free_port
+from tests.unit.deploy.edge import Certificates, running_edge
 from tests.unit.deploy.test_edges import port_of, served, workflow
 
 PEERS = {"router": 7471, "workflow": 7472, "pipeline": 7473}

@@ -19,8 +19,9 @@ from pointsman.services.workflow.__main__ import build_on as build_workflow
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
+from tests.helpers.ports import free_port
 from tests.unit.deploy.cluster import KUBERNETES
-from tests.unit.deploy.edge import Certificates, code_of, free_port, healthy, running_edge
+from tests.unit.deploy.edge import Certificates, code_of, healthy, running_edge
 
 WORKFLOW = "pointsman.api.workflow.v1.WorkflowService"
 LIST = f"/{WORKFLOW}/ListWorkflows"
