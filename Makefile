@@ -12,7 +12,7 @@ BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
 # Tests and benchmarks start hundreds of processes: without bytecode each would compile the sources again (0.7 s).
 unexport PYTHONDONTWRITEBYTECODE
-TASK ?= add a greeting to the hello module and test it
+TASK ?= write the functions of the shop
 
 .PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings
 .DEFAULT_GOAL := help
@@ -40,7 +40,7 @@ $(BROWSER_STAMP): | $(DEV_STAMP)
 	@$(BIN)/python -m tests.e2e.install
 	@touch $@
 
-run: $(RUN_STAMP) ## start an embedded control plane and take one task to COMPLETE (TASK="…")
+run: $(RUN_STAMP) ## start an embedded control plane and watch a crew of scripts take three tasks to COMPLETE (TASK="…")
 	@$(BIN)/python -m pointsman.cli demo "$(TASK)"
 
 up: $(RUN_STAMP) ## start all services in one process, on SQLite

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pointsman.cli.commands.demo import example_repository
 from tests.acceptance.agents_model import AFTER, CHANGED, Model, model
+from tests.helpers.hello_repository import example_repository
 
 ROOT = Path(__file__).parents[2]
 INSTALL_SECONDS = 900.0

@@ -19,7 +19,6 @@ from typing import Any
 import grpc
 import pytest
 
-from pointsman.cli.commands.demo import example_repository
 from pointsman.client import Unavailable, connect
 from pointsman.client.calls import Terms
 from pointsman.client.errors import NotAllowed
@@ -29,6 +28,7 @@ from pointsman.sandbox import Level, available_level
 from pointsman.worker.git import git
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually_now
+from tests.helpers.hello_repository import example_repository
 from tests.helpers.limits import scaled
 from tests.helpers.loopback import INSECURE
 from tests.scenarios.commands import Running, finished, running

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
-from pointsman.cli.commands.demo import example_repository
 from pointsman.client import connect
 from pointsman.landing.steps import ARMED_BY, Step
 from pointsman.worker.git import git, text
 from tests.helpers.eventually import eventually
+from tests.helpers.hello_repository import example_repository
 from tests.scenarios.commands import finished, open_gate, patient, running
 
 pytestmark = pytest.mark.timeout(240)

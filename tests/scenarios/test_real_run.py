@@ -11,11 +11,11 @@ import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.commands.audit import findings
-from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.session.delivery_branch import put_on_branch
 from pointsman.client import Client, Order, Terms, connect
 from pointsman.worker.git import git, repository_id, text, uncommitted
 from tests.helpers.eventually import eventually_now
+from tests.helpers.hello_repository import example_repository
 from tests.helpers.limits import scaled
 from tests.scenarios.commands import PATIENT, Running, finished, open_gate, patient, processes_with, running
 
@@ -120,18 +120,22 @@ async def test_after_kill_9_the_same_delivery_and_nothing_twice(victims: tuple[s
         await check_delivery(world, client, run_id)
 
 
-def test_make_run_ends_complete_and_says_why_the_first_try_was_refused(tmp_path: Path) -> None:
+def test_make_run_shows_a_crew_a_lie_a_collision_and_a_review_and_ends_proven(tmp_path: Path) -> None:
     code, output = finished("demo", POINTSMAN_DATA=str(tmp_path), PATH=os.environ["PATH"])
     assert code == 0, output
     for words in (
-        "CL1 unsupported: E1 says that `python3 -m unittest discover -q` ended with 0, but here it ended with exit code 1",
-        "T1 rejected by the verifier",
-        "CL1 supported",
-        "T1 accepted by the verifier",
+        "plan of 3 tasks",
+        "-coder-2 writes the code",
+        "total() has no docstring: say what it is for",
+        "T2: sent back at TEST",
+        "only the author's changes of tests hide it: tests.test_stock.StockTest.test_left",
+        "T2 rejected by the verifier: conflict in shop/__init__.py",
+        "T1 accepted by the verifier, PROVEN",
+        "T3 accepted by the verifier, PROVEN",
         "COMPLETE  run_",
         ", PROVEN",
         "your working tree is as it was",
-        '+    return f"Hello, {name}!"',
+        'run "…" --agent claude',
         "trace ",
         " audit run_",
     ):

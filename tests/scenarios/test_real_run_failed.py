@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.commands.demo import example_repository
+from tests.helpers.hello_repository import example_repository
 from tests.scenarios.commands import finished, open_gate
 from tests.scenarios.test_real_run_terminal import greeting_on, terminal
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
 from pointsman.sandbox import Level, available_level
 from pointsman.worker import Limits
 from pointsman.worker.git import repository_id, text, uncommitted
+from tests.helpers.hello_repository import example_repository
 from tests.helpers.limits import scaled, within
 from tests.scenarios.commands import processes_with
 

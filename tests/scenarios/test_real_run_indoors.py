@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.render.run_progress import PlainView, state_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.follow import follow
@@ -14,6 +13,7 @@ from pointsman.cli.session.workers import WorkerSpec, worker_for, worker_running
 from pointsman.client import Client, Order
 from pointsman.profiles import Profile
 from pointsman.worker.git import repository_id, text
+from tests.helpers.hello_repository import example_repository
 
 AGENT = Path(__file__).parent / "agents" / "indoors.py"
 VERIFY = ("python3", "-m", "unittest", "discover", "-q")

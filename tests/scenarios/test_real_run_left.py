@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.commands.demo import example_repository
 from pointsman.worker.git import text
 from tests.helpers.eventually import eventually_now
+from tests.helpers.hello_repository import example_repository
 from tests.scenarios.commands import PATIENT, finished, open_gate, patient, processes_with, running
 
 pytestmark = pytest.mark.timeout(240)

@@ -8,13 +8,13 @@ import pytest
 
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
-from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.render.run_progress import PlainView, state_name
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.follow import follow
 from pointsman.cli.session.workers import WorkerSpec, profile_for, worker_for, worker_running, workspace_for
 from pointsman.client import Client, Order
 from pointsman.worker.git import repository_id, text
+from tests.helpers.hello_repository import example_repository
 
 AGENT = Path(__file__).parent / "agents" / "all_roles.py"
 ROLES = ("planner", "critic", "researcher", "designer", "coder", "reviewer", "verifier")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.commands.demo import example_repository
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
+from tests.helpers.hello_repository import example_repository
 from tests.scenarios.commands import ROOT, finished, open_gate, patient
 
 pytestmark = pytest.mark.timeout(150)
@@ -92,7 +92,7 @@ async def test_ctrl_c_asks_and_cancels_the_run(tmp_path: Path) -> None:
     command = patient(tmp_path / "gate")
     arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
     with terminal(*arguments, data=tmp_path / "data") as shown:
-        shown.wait_for("CODER_EXEC")
+        shown.wait_for("writes the code")
         shown.type("\x03")
         shown.wait_for("[d]etach or [c]ancel")
         shown.type("c\n")
@@ -123,7 +123,7 @@ async def test_a_question_is_asked_at_the_terminal_and_the_run_goes_on(tmp_path:
 async def test_ctrl_c_and_d_leave_the_run_to_a_process_in_the_background(tmp_path: Path) -> None:
     folder, data = await example_repository(tmp_path), tmp_path / "data"
     with terminal(*greeting_on(folder, tmp_path / "gate"), data=data) as shown:
-        shown.wait_for("CODER_EXEC")
+        shown.wait_for("writes the code")
         shown.type("\x03")
         shown.wait_for("[d]etach")
         shown.type("d\n")

@@ -22,7 +22,7 @@ SERVES = {"pointsman up": " up at ", "pointsman agent": "working as"}
 """Commands that go on until they are stopped, and what they say when they are ready."""
 SAID_FIRST = ("+    return a + b",)
 SAID_LATER = (
-    "T1 rejected by the verifier",
+    "T2 rejected by the verifier",
     "names files that did not change: calc.py",
     "Only a person can accept this work (T1: no command proves A1 and no reviewer said yes)",
     "transitions, numbered without gap, chained, all in the table; ends COMPLETE",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.cli.commands.demo import example_repository
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.client import Client
 from pointsman.credentials.location import LOCK, owner_of
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
+from tests.helpers.hello_repository import example_repository
 from tests.scenarios.commands import PATIENT, Running, finished, open_gate, patient, processes_with, running
 
 pytestmark = pytest.mark.timeout(300)

@@ -255,8 +255,8 @@ COMMANDS: Mapping[str, Command] = {
     "demo": Command(
         _demo,
         Group.START,
-        "watch an agent's lie being caught, on a small example repository",
-        ("demo", 'demo "add a greeting to the hello module and test it"'),
+        "watch a crew of scripts on an example repository: a lie, a collision and a review are caught",
+        ("demo", "demo --verbose"),
     ),
     "answer": Command(
         _answer, Group.WORK, "answer the question that a run waits with", ("answer last", "answer last accept")

@@ -34,7 +34,9 @@ from pointsman.cli.options.order_options import (
     IncludeChangesOption,
     LenientOption,
     RequireOption,
+    TaskArgument,
     TestsMayChangeOption,
+    VerboseOption,
     VerifyFromOption,
     VerifyOption,
 )
@@ -51,7 +53,7 @@ from pointsman.cli.options.sandbox_options import (
     ReadOption,
     RepositoryOption,
 )
-from pointsman.cli.options.usage import fail_usage, project_name, split_command
+from pointsman.cli.options.usage import project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
@@ -101,12 +103,13 @@ class RunOptions:
     follows: bool
     tries_base: bool
     terms: TermOptions
+    verbose: bool = False
 
 
 @app.command()
 def run(  # noqa: PLR0913 - one parameter per option
     *,
-    task: Annotated[str, typer.Argument(help="What is wanted, in your words.")],
+    task: TaskArgument,
     repo: RepositoryOption = None,
     agent: AgentOption = "",
     command: CommandOption = "",
@@ -140,11 +143,10 @@ def run(  # noqa: PLR0913 - one parameter per option
     detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
+    verbose: VerboseOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines.")] = False,
 ) -> None:
     """Submit a task and follow it to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
-    if not task.strip():
-        fail_usage('the task is empty: say what is wanted, for example `pointsman run "fix the failing test"`')
     terms = TermOptions(tuple(fixes or ()), verify_from, require, tests_may_change)
     order = Order(
         task,
@@ -162,7 +164,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     )
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
     crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
-    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms)
+    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms, verbose)
     sys.exit(asyncio.run(_run(options, server, project)))
 
 
@@ -172,7 +174,8 @@ async def _run(options: RunOptions, server: str, project: str) -> int:
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
     crew = crew_of(options.crew, await _project_crew(order, folder))
     order = replace(order, crew=crew.message(), proof_terms=options.terms.message())
-    workers = LocalWorkers(folder, crew, options_to_restart(folder, crew, server, project), options.as_json)
+    again = options_to_restart(folder, crew, server, project)
+    workers = LocalWorkers(folder, crew, again, options.as_json, options.verbose)
     notes += crew.notes()
     checks = await read_checks(options.terms.verify_from, folder, order)
     tried = await _try_base(order, workers, notes) if options.tries_base and starts_run(order) else None

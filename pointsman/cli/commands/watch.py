@@ -20,6 +20,7 @@ from pointsman.cli.options.crew_options import (
     ShareOption,
     SoloOption,
 )
+from pointsman.cli.options.order_options import VerboseOption
 from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption
 from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.control_plane import Absent, control_plane, refuse_without_plane
@@ -59,6 +60,7 @@ def watch(  # noqa: PLR0913 - one parameter per option
     _isolation: IsolationOption = "",
     server: ServerAt = "",
     project: InProject = "local",
+    verbose: VerboseOption = False,
     as_json: AsJson = False,
 ) -> None:
     """Follow a run to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
@@ -67,10 +69,10 @@ def watch(  # noqa: PLR0913 - one parameter per option
 
     async def work() -> int:
         if repo is None and not options.named():
-            return await _follow(run_id, after, (server, project), as_json)
+            return await _follow(run_id, after, (server, project), as_json, verbose)
         folder = await find_repository(repo)
         crew = crew_of(options, await _project_crew(folder))
-        workers = LocalWorkers(folder, crew, options_to_restart(folder, crew, server, project), as_json)
+        workers = LocalWorkers(folder, crew, options_to_restart(folder, crew, server, project), as_json, verbose)
         return await _work(run_id, workers, (server, project))
 
     sys.exit(asyncio.run(work()))
@@ -81,7 +83,7 @@ async def _project_crew(folder: Path | None) -> Crew:
     return (await read_project(folder, await text(folder, "rev-parse", "HEAD"))).crew if folder else Crew()
 
 
-async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: bool) -> int:
+async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: bool, verbose: bool) -> int:
     server, project = plane_of
     try:
         async with control_plane(server) as plane:
@@ -90,7 +92,7 @@ async def _follow(run_id: str, after: int, plane_of: tuple[str, str], as_json: b
             if plane.embedded:
                 _require_rest(await client.runs.get(found))
             with cancelled_by_signals():
-                run = await follow(client, found, view_for(as_json=as_json), after)
+                run = await follow(client, found, view_for(as_json=as_json, verbose=verbose), after)
             await report(client, run, as_json)
             return exit_code(run)
     except asyncio.CancelledError:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.options.run_options import BUDGET_FIELDS
+from pointsman.cli.options.usage import fail_usage
 
 
 class Requirement(StrEnum):
@@ -29,6 +30,16 @@ AcceptOption = Annotated[
 BudgetOption = Annotated[
     str, typer.Option("--budget", help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
 ]
+
+
+def require_task(given: str) -> str:
+    """Refuses an empty task."""
+    if not given.strip():
+        fail_usage('the task is empty: say what is wanted, for example `pointsman run "fix the failing test"`')
+    return given
+
+
+TaskArgument = Annotated[str, typer.Argument(help="What is wanted, in your words.", callback=require_task)]
 VerifyOption = Annotated[
     list[str] | None,
     typer.Option("--verify", help="A command that proves the work, several times; each is proven apart."),
@@ -51,4 +62,5 @@ RequireOption = Annotated[
 TestsMayChangeOption = Annotated[
     bool, typer.Option("--tests-may-change", help="Changed tests are asked about, not refused.")
 ]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show the states of the machine too.")]
 IncludeChangesOption = Annotated[bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
 from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
-from pointsman.cli.render.run_progress import grade_text
+from pointsman.cli.render.progress_lines import grade_text
 from pointsman.cli.render.transition_lines import shortened
 
 

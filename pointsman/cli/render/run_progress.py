@@ -5,16 +5,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.common.v1.common_pb2 import Transition
-from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED, Assignment, Purpose
 from pointsman.api.orchestrator.v1.run_pb2 import ProofTerms, Run, RunState, Usage, WaitKind
 from pointsman.cli.render.json_output import as_dict
+from pointsman.cli.render.progress_lines import grade_text, progress_lines, work_line
 from pointsman.cli.render.transition_lines import event_lines
 
 
@@ -31,9 +32,12 @@ class View(AbstractContextManager["View"], Protocol):
 
 
 class PlainView:
-    """Prints one line for each transition of interest."""
+    """Prints one line for each transition of interest, and for each agent that begins to work."""
 
-    shows_work = False
+    def __init__(self, *, verbose: bool = False) -> None:
+        self.shows_work = not verbose
+        self._lines = event_lines if verbose else progress_lines
+        self._seen: set[tuple[str, int]] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -45,15 +49,20 @@ class PlainView:
 
     def transition(self, transition: Transition) -> None:
         """Prints the lines of a transition with its time."""
-        for line in event_lines(transition):
+        for line in self._lines(transition):
             print(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", flush=True)
 
-    def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
-        """Does nothing: the lines of transitions are enough."""
+    def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:  # noqa: ARG002 - the protocol's
+        """Prints who has begun to work since the last look."""
+        for item in newly_held(live, self._seen):
+            print(f"{_now():%H:%M:%S}  {work_line(item)}", flush=True)
 
 
 class JsonView(PlainView):
     """Every transition as one JSON object per line."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=True)
 
     def transition(self, transition: Transition) -> None:
         """Prints all its fields."""
@@ -65,10 +74,12 @@ class LiveView:
 
     shows_work = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, verbose: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live
 
+        self._lines = event_lines if verbose else progress_lines
+        self._is_verbose = verbose
         self._console = Console(highlight=False)
         self._live = Live("", console=self._console, refresh_per_second=4, transient=True)
 
@@ -85,14 +96,43 @@ class LiveView:
         """Prints the lines of a transition above the status."""
         from rich.text import Text
 
-        for line in event_lines(transition):
+        for line in self._lines(transition):
             self._console.print(Text(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", style=line.style))
 
     def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
         """Updates the status: state, tasks, stages, agents, what the run waits for, usage."""
         from rich.text import Text
 
-        self._live.update(Text("\n".join((status(run), *working_lines(live))), style="bold"))
+        said = (status(run), *working_lines(live)) if self._is_verbose else (*plain_status(run), *map(_held_line, live))
+        self._live.update(Text("\n".join(said), style="bold"))
+
+
+def newly_held(live: Sequence[Assignment], seen: set[tuple[str, int]]) -> list[Assignment]:
+    """The assignments that an agent has begun to work on since the last look; adds them to those that were seen."""
+    held = [item for item in live if item.state == ASSIGNMENT_STATE_LEASED and (item.id, item.attempt) not in seen]
+    seen.update((item.id, item.attempt) for item in held)
+    return held
+
+
+def plain_status(run: Run) -> Iterator[str]:
+    """Where the tasks of a run are."""
+    done = sum(1 for task in run.tasks if task.status == "ACCEPTED")
+    yield (
+        f"{done} of {len(run.tasks)} tasks accepted, {run.usage.assignments} agents started" if run.tasks else "begins"
+    )
+
+
+def _held_line(item: Assignment) -> str:
+    if item.state == ASSIGNMENT_STATE_LEASED:
+        return f"  {work_line(item)}"
+    what = item.stage or Purpose.Name(item.purpose)[8:].lower()
+    return f"  {' '.join(part for part in (item.task_id, what) if part)}: waits for an agent"
+
+
+def _now() -> datetime:
+    now = Timestamp()
+    now.GetCurrentTime()
+    return now.ToDatetime()
 
 
 def status(run: Run) -> str:
@@ -161,18 +201,13 @@ def working_lines(live: Sequence[Assignment]) -> Iterator[str]:
         yield f"  {what}: {who}{barrier}"
 
 
-def grade_text(grade: Grade.ValueType) -> str:
-    """What work is worth, after a comma; empty when it is not graded."""
-    return f", {Grade.Name(grade).removeprefix('GRADE_').replace('_', ' ')}" if grade else ""
-
-
 def state_name(run: Run) -> str:
     """The name of a run's state."""
     return RunState.Name(run.state).removeprefix("RUN_STATE_")
 
 
-def view_for(*, as_json: bool) -> View:
+def view_for(*, as_json: bool, verbose: bool = False) -> View:
     """The view for the kind of output."""
     if as_json:
         return JsonView()
-    return LiveView() if sys.stdout.isatty() else PlainView()
+    return LiveView(verbose=verbose) if sys.stdout.isatty() else PlainView(verbose=verbose)

@@ -13,7 +13,8 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     Attention,
     Run,
 )
-from pointsman.cli.render.run_progress import grade_text, state_name
+from pointsman.cli.render.progress_lines import grade_text
+from pointsman.cli.render.run_progress import state_name
 
 HEADER = f"{'RUN':<30}  {'SUBMITTED':<16}  {'STATE':<16}  {'GRADE':<8}  {'ATTENTION':<22}  WHAT"
 ATTENTION_WORDS: Mapping[Attention.ValueType, str] = {

@@ -31,7 +31,8 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 )
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.run_options import BUDGET_FIELDS
-from pointsman.cli.render.run_progress import View, grade_text, state_name
+from pointsman.cli.render.progress_lines import grade_text
+from pointsman.cli.render.run_progress import View, state_name
 from pointsman.cli.session.missing_agents import MissingAgents
 from pointsman.client import Client
 

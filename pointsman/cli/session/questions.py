@@ -70,13 +70,13 @@ async def read_line(prompt: str) -> str:
     return data.decode(errors="replace").strip()
 
 
-async def follow_or_ask(client: Client, run_id: str, as_json: bool) -> Run:
+async def follow_or_ask(client: Client, run_id: str, as_json: bool, verbose: bool = False) -> Run:
     """Follows a run to its end; on a terminal it asks the run's questions, and asks what to do on Ctrl-C."""
     run = Run()
     with cancelled_by_signals() as received:
         while run.state not in TERMINAL:
             try:
-                run = await follow(client, run_id, view_for(as_json=as_json), run.seq)
+                run = await follow(client, run_id, view_for(as_json=as_json, verbose=verbose), run.seq)
                 if not run.HasField("question") or as_json or not sys.stdin.isatty():
                     return run
                 run = await ask_on_terminal(client, run)

@@ -29,7 +29,7 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
     workspace = await workspace_for([workers.folder] if workers.folder else [])
     worker = worker_for(workspace, *workers.crew.specs(), run_id="" if workers.crew.share else run_id)
     async with worker_running(client, worker):
-        run = await follow_or_ask(client, run_id, workers.as_json)
+        run = await follow_or_ask(client, run_id, workers.as_json, workers.verbose)
     await report(client, run, workers.as_json)
     if run.state == RUN_STATE_COMPLETE and run.accepted_commit and workers.folder:
         workers.say(await _branch(client, run, workers.folder))

@@ -17,6 +17,8 @@ class LocalWorkers:
     crew: Crew = field(default_factory=Crew)
     options: tuple[str, ...] = ()
     as_json: bool = False
+    verbose: bool = False
+    """Whether the machine's states are shown."""
 
     def say(self, line: str) -> None:
         """Prints a line for people: to standard error with --json, whose events are on standard output."""

@@ -78,7 +78,7 @@ def test_completion_offers_commands_options_and_subcommands() -> None:
     assert {"--agent", "--verify", "--help"} <= set(words["run"])
     assert "import-tasks" in words["workflow"]
     script = SCRIPTS["bash"](words)
-    asked = f"{script}\nCOMP_WORDS=(pointsman run --ver); COMP_CWORD=2; _pointsman; echo ${{COMPREPLY[@]}}"
+    asked = f"{script}\nCOMP_WORDS=(pointsman run --veri); COMP_CWORD=2; _pointsman; echo ${{COMPREPLY[@]}}"
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout == "--verify --verify-from\n"
     asked = f"{script}\nCOMP_WORDS=(pointsman co); COMP_CWORD=1; _pointsman; echo ${{COMPREPLY[@]}}"
