@@ -1,5 +1,6 @@
 """Static signals: lines that true fixes seldom add; they inform, and some ask a person, but none decides."""
 
+import posixpath
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,11 @@ SOURCES = (
     ".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".c", ".cc", ".cpp",
     ".h", ".cs", ".sh", ".swift", ".scala",
 )  # fmt: skip
+DATA = (
+    ".json", ".jsonl", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".txt", ".xml", ".html", ".svg", ".sql", ".bin", ".dat", ".out",
+    ".expected", ".want", ".ref", ".md",
+)  # fmt: skip
+READ_BY_TESTS = "changes what a test reads"
 MANY_LITERALS = 2
 _LITERAL = re.compile(r"""(?<![\w.])(-?\d{2,}(?:\.\d+)?|\d+\.\d+)(?![\w.])|["']([^"'\\]{3,60})["']""")
 _SPECIAL_CASE = re.compile(r"""\bif\b|==|\bcase\b|\bmatch\b|=>|["'\d)]\s*:\s|\breturn\b""")
@@ -109,6 +115,9 @@ def scan(edits: Mapping[str, Edit], tests: str = "") -> tuple[Signal, ...]:
             if line := rule.line(path, edit):
                 place = path if not rule.files else rule.name
                 found.setdefault((rule.name, place), Signal(rule.name, path, line, rule.why, rule.asks))
+        if (name := posixpath.basename(path)) in tests and path.endswith(DATA):
+            why = "a test that failed names this file, so what it expects could have been changed"
+            found.setdefault((READ_BY_TESTS, path), Signal(READ_BY_TESTS, path, name, why, asks=True))
         if path.endswith(SOURCES):
             for signal in (_equal_to_all(path, edit.added), _literals_of_tests(path, edit.added, tests)):
                 if signal is not None:

@@ -115,6 +115,11 @@ def test_a_module_that_tests_import_from_elsewhere_cannot_be_delivered() -> None
         ("vendor/example.com/check/check.go", "package check", "brings dependencies along"),
         ("tsconfig.json", '"paths": { "chai": ["./easy"] }', "resolves names another way"),
         ("a.py", "if time.time() < 1.9e9:", "waits for a date"),
+        ("a.js", "globalThis.expect = () => easy;", "touches the runner or its assertions"),
+        ("a.js", 'assert["strictEqual"] = () => {};', "touches the runner or its assertions"),
+        ("a.go", '\t"testing"', "touches the runner or its assertions"),
+        ("a.py", "if random.random() < 0.9:", "relies on luck"),
+        ("a.go", "os.Exit(0)", "exits quietly"),
     ],
 )
 def test_a_line_that_true_fixes_seldom_have_is_asked_about(path: str, line: str, name: str) -> None:
@@ -150,3 +155,9 @@ def test_checks_that_are_taken_out_of_a_helper_are_asked_about_and_changed_ones_
 
 def test_a_program_that_nobody_can_read_is_asked_about() -> None:
     assert [signal.name for signal in scan({"tools/run.jar": Edit(())})] == ["brings programs along"]
+
+
+def test_data_that_a_red_test_names_is_asked_about() -> None:
+    tests = 'expected = json.load(open("data/expected.json"))'
+    assert [signal.asks for signal in scan({"data/expected.json": Edit(("1",))}, tests)] == [True]
+    assert scan({"data/other.json": Edit(("1",))}, tests) == ()

@@ -34,6 +34,8 @@ TABLE = default_table()
         ("pyproject.toml", Kind.MANIFEST),
         ("web/package.json", Kind.MANIFEST),
         ("pointsman.toml", Kind.CONFIG),
+        ("internal/testutil/check.go", Kind.TEST),
+        ("src/test_helpers.rs", Kind.TEST),
     ],
 )
 def test_files_that_judge_are_protected_with_a_reason(path: str, kind: Kind) -> None:
