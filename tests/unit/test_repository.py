@@ -61,6 +61,13 @@ def test_no_function_is_longer_than_sixty_lines() -> None:
     assert long == []
 
 
+def test_the_migrations_of_a_service_are_one_line() -> None:
+    numbers: dict[Path, list[str]] = {}
+    for path in tracked("services/*/migrations/versions/*.py"):
+        numbers.setdefault(path.parent, []).append(path.name[:4])
+    assert {str(folder): sorted(found) for folder, found in numbers.items() if len(set(found)) < len(found)} == {}
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < 150
 
