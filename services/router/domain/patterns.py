@@ -9,6 +9,8 @@ import re2
 from pointsman.services.router.domain.rule_document import RuleProblem
 
 _SET_MEMORY_BYTES = 64 << 20
+_OWN_MEMORY_BYTES = 8 << 20
+"""What RE2 may spend on an expression by itself; those of the rule file get as much as the set, for their long lists."""
 MOST_COMBINATIONS = 4096
 """How many combinations of matching expressions are cached with their names."""
 Span: TypeAlias = tuple[int, int]
@@ -80,7 +82,7 @@ def pattern_set(patterns: Mapping[str, str]) -> PatternSet:
     together = re2.Set.SearchSet(options)
     compiled: dict[str, Any] = {}
     for name, pattern in patterns.items():
-        compiled[name] = compile_pattern(name, pattern)
+        compiled[name] = compile_pattern(name, pattern, _SET_MEMORY_BYTES)
         together.Add(pattern)
     together.Compile()
     finders = {name: finder_of(expression) for name, expression in compiled.items()}
@@ -110,10 +112,11 @@ def finder_of(expression: Any) -> Finder:
     return find_by_object if match is None or anchor is None else find
 
 
-def compile_pattern(name: str, pattern: str) -> Any:
+def compile_pattern(name: str, pattern: str, memory: int = _OWN_MEMORY_BYTES) -> Any:
     """Compiles one expression with RE2; raises RuleProblem if it is invalid or matches the empty text."""
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = memory
     options.never_capture = True  # groups are not needed, and finding them is several times slower
     try:
         expression = re2.compile(pattern, options)

@@ -18,6 +18,9 @@ from tests.unit.router.reading import decide
         "删除全部",
         "全部消して",
         "전부 삭제해",
+        "lösch alles",
+        "全删了",
+        "delete it all",
     ],
 )
 def test_delete_everything_has_high_stakes(text: str) -> None:
@@ -36,6 +39,8 @@ def test_delete_everything_has_high_stakes(text: str) -> None:
         "部署到正式環境",
         "本番環境に公開してください",
         "운영 서버에 배포해줘",
+        "mets en prod",
+        "1.4版本发到npm",
     ],
 )
 def test_a_deployment_has_high_stakes(text: str) -> None:
@@ -52,6 +57,7 @@ def test_a_deployment_has_high_stakes(text: str) -> None:
         "lance les tests",
         "公開メソッドにして",
         "显示所有订单",
+        "发布按钮改成蓝色",
         "すべて表示して",
         "모두 보여줘",
         "tout est blanc",
