@@ -5,6 +5,7 @@ from typing import Any
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.api.orchestrator.v1.agent_pb2 import LeaseKey
 from pointsman.api.orchestrator.v1.landing_pb2_grpc import LandingServiceStub
 from pointsman.client.calls import Calls, new_request_id
 
@@ -71,3 +72,23 @@ class Landing:
         """Says what was found or done about an entry: one of `proven`, `landed`, `base_moved`, `found` and others."""
         request = pb.ReportEntryRequest(entry_id=entry.id, agent_id=agent_id, epoch=epoch, **said)
         return (await self._calls.mutate(self._stub.ReportEntry, request)).entry
+
+    async def put_snapshot(self, agent_id: str, lease: LeaseKey, repository_id: str, snapshot: pb.Snapshot) -> None:
+        """Keeps the present tree of an assignment."""
+        request = pb.PutSnapshotRequest(agent_id=agent_id, lease=lease, repository_id=repository_id, snapshot=snapshot)
+        await self._calls.mutate(self._stub.PutSnapshot, request)
+
+    async def snapshots(self, repository_id: str) -> Sequence[pb.Snapshot]:
+        """The present trees of live runs."""
+        request = pb.ListSnapshotsRequest(repository_id=repository_id)
+        return (await self._calls.call(self._stub.ListSnapshots, request)).snapshots
+
+    async def put_predictions(self, repository_id: str, predictions: Sequence[pb.Prediction]) -> None:
+        """Replaces what is predicted for a repository."""
+        request = pb.PutPredictionsRequest(repository_id=repository_id, predictions=predictions)
+        await self._calls.mutate(self._stub.PutPredictions, request)
+
+    async def predictions(self, run_id: str = "") -> Sequence[pb.Prediction]:
+        """The conflicts that are coming, of one run or of the project."""
+        request = pb.ListPredictionsRequest(run_id=run_id)
+        return (await self._calls.call(self._stub.ListPredictions, request)).predictions

@@ -19,6 +19,7 @@ from pointsman.credentials.folder import CredentialRole
 from pointsman.landing.forge import ForgeAway
 from pointsman.landing.messages import Story, landing_message
 from pointsman.landing.permissions import Permissions
+from pointsman.landing.prediction import predict
 from pointsman.landing.proposals import Proposals
 from pointsman.landing.proving import TreeProver
 from pointsman.landing.round import Item, Prove, Round, read_item
@@ -33,6 +34,7 @@ from pointsman.worker.handoff import safe_name
 WAIT_SECONDS = 20.0
 KEEP_SECONDS = 10.0
 AWAY_SECONDS = 2.0
+PREDICT_SECONDS = 30.0
 MAX_BATCH = 32
 
 log = logging.getLogger("pointsman.integrator")
@@ -70,13 +72,31 @@ class Integrator:
         """Works until it is told to stop; a control plane that is away is asked again."""
         async with client.acting_as(CredentialRole.INTEGRATOR, self.name) as own:
             await self.prepare()
-            following = asyncio.create_task(self._proposals.follow(own, self.name, self._repository_id, until))
+            beside = (
+                asyncio.create_task(self._proposals.follow(own, self.name, self._repository_id, until)),
+                asyncio.create_task(self._predict(own, until)),
+            )
             try:
                 while not until.is_set():
                     await self._once(own, until)
             finally:
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _predict(self, client: Client, until: asyncio.Event) -> None:
+        """Tries live trees against each other, again and again."""
+        while not until.is_set():
+            with contextlib.suppress(CallFailed, GitFailed):
+                await self.predict(client)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(until.wait(), PREDICT_SECONDS)
+
+    async def predict(self, client: Client) -> None:
+        """Tries the live trees of the repository once."""
+        await self.prepare()
+        assert self._clone is not None, "prepared before"
+        await predict(client, self._clone, self._repository_id)
 
     async def look(self, client: Client) -> None:
         """Looks once at the pull requests of the repository."""

@@ -46,6 +46,7 @@ from pointsman.worker.login import private_home
 from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.provider_limits import limit_message
 from pointsman.worker.sdk import GiveUp, Job, LimitReached, log
+from pointsman.worker.snapshots import snapshots_sent
 from pointsman.worker.survey import survey_of
 from pointsman.worker.verifier import BUNDLE_TYPE
 from pointsman.worker.workspace import AssignmentFolders, Workspace, fetch_result
@@ -85,7 +86,11 @@ class CommandAgent:
                 prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
                 files.write_handoff(visible.handoff, prompt, contents)
                 files.write_by_products(visible.handoff, environment.made)
-                async with private_home(self._profile, folders.scratch / HOME, self._workspace.locks):
+                seen = clone if _writes(job) else None
+                async with (
+                    private_home(self._profile, folders.scratch / HOME, self._workspace.locks),
+                    snapshots_sent(job, seen, folders.tree, (*environment.made, HANDOFF_INSIDE)),
+                ):
                     ended, output = await self._run(job, visible, prompt, environment)
                 log.info("%s: the command of %s ended: %s", job.agent_id, job.assignment.id, ended.notes)
                 _move_handoff_out(visible, folders)

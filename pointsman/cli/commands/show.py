@@ -3,6 +3,7 @@
 import typer
 
 from pointsman.cli.render.attempts import attempt_lines
+from pointsman.cli.render.entries import entry_lines, prediction_lines
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, question_lines
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, find_run, print_json
@@ -21,6 +22,10 @@ def show(*, run_id: RunId, server: ServerAt = "", project: InProject = "local", 
             print_json(run)
             return 0
         print(f"{run.id}\n{run.intent}\n\n{status(run)}\n")
+        for coming in await client.landing.predictions(run.id):
+            print("\n".join(prediction_lines(run.id, coming)) + "\n")
+        async for entry in client.landing.all(run_id=run.id):
+            print("\n".join(entry_lines(entry)) + "\n")
         async for attempt in client.runs.evidence(run.id):
             print("\n".join(attempt_lines(attempt)) + "\n")
         if run.state in TERMINAL:

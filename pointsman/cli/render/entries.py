@@ -47,6 +47,12 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
         yield f"{INDENT}{entry.end_reason}"
 
 
+def prediction_lines(run_id: str, coming: pb.Prediction) -> Iterator[str]:
+    """A conflict that is coming, as one of its two runs is told."""
+    other = coming.run_id if coming.other_run_id == run_id else coming.other_run_id
+    yield f"coming conflict with {other}, seen {coming.seen_at.ToDatetime():%H:%M:%S} UTC: {', '.join(coming.files)}"
+
+
 def _finding(found: pb.LandingFinding) -> Iterator[str]:
     kind = pb.FindingKind.Name(found.kind).removeprefix("FINDING_KIND_").lower().replace("_", " ")
     whose = ", words of the forge" if found.untrusted else ""

@@ -143,3 +143,23 @@ class Held:
     epoch: int
     until_us: int
     entries: tuple[EntryView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The present tree of a live run, as a commit on its base."""
+
+    run_id: str
+    base_commit: str
+    commit: str
+    bundle: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Two live runs whose trees conflict."""
+
+    run_id: str
+    other_run_id: str
+    files: tuple[str, ...]
+    at_us: int = 0

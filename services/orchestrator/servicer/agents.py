@@ -38,12 +38,12 @@ class AgentServicer:
 
     async def Heartbeat(self, request: agent.HeartbeatRequest, caller: Caller) -> agent.HeartbeatResponse:
         """Extend leases."""
-        keys, holder = [_key(key) for key in request.leases], _holder(request.agent_id, caller)
+        keys, holder = [lease_key(key) for key in request.leases], holder_of(request.agent_id, caller)
         await self._store.agents.touch(holder, None)
         outputs = decode.outputs.outputs(request)
 
         def job(connection: Connection) -> tuple[int, list[str]]:
-            until_us, lost = self._store.matcher.renew(connection, holder, keys, _granted(caller))
+            until_us, lost = self._store.matcher.renew(connection, holder, keys, granted(caller))
             for output in outputs:
                 if output.assignment_id not in lost:
                     self._store.outputs.append(connection, run_of(output.assignment_id), output)
@@ -167,13 +167,13 @@ class AgentServicer:
     async def _fail(self, agent_id: str, item: agent.Failure, caller: Caller) -> agent.CompletionOutcome:
         assignment_id = item.lease.assignment_id
         if item.returned:
-            key, holder = _key(item.lease), _holder(agent_id, caller)
+            key, holder = lease_key(item.lease), holder_of(agent_id, caller)
             limit = decode.results.provider_limit(item.limit) if item.HasField("limit") else None
             held = await self._store.store.write(lambda c: self._store.matcher.give_back(c, holder, key, limit))
             return encode.agents.returned(assignment_id, held=held)
         command = commands.FailAssignment(
             run_of(assignment_id), assignment_id, item.lease.epoch, agent_id, item.error, item.permanent,
-            decode.results.usage(item.usage), _holder(agent_id, caller).principal, secret_digest(item.lease.secret),
+            decode.results.usage(item.usage), holder_of(agent_id, caller).principal, secret_digest(item.lease.secret),
         )  # fmt: skip
         return await self._decide_completion(command, caller)
 
@@ -187,13 +187,13 @@ class AgentServicer:
         return encode.agents.outcome(command.assignment_id, answer)
 
 
-def _holder(agent_id: str, caller: Caller) -> Holder:
+def holder_of(agent_id: str, caller: Caller) -> Holder:
     """Who asks. The control plane itself, which everybody on an insecure loopback is, names each agent it speaks for."""
     principal = f"{caller.principal}/{agent_id}" if Role.SERVICE in caller.roles else caller.principal
     return Holder(caller.project, principal, agent_id)
 
 
-def _granted(caller: Caller) -> frozenset[Capability]:
+def granted(caller: Caller) -> frozenset[Capability]:
     """What the principal may do."""
     return frozenset(capability for capability in Capability if caller.may(capability.lower()))
 
@@ -201,12 +201,12 @@ def _granted(caller: Caller) -> frozenset[Capability]:
 def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRequest:
     """What an agent wants to be given, all of which its principal has to be granted."""
     capabilities = frozenset(enums.CAPABILITY.all_to_domain(wanted.capabilities))
-    for capability in sorted(capabilities - _granted(caller)):
+    for capability in sorted(capabilities - granted(caller)):
         raise not_granted(capability, caller.principal)
     key = "\0".join((caller.project, caller.principal, agent_id, caller.request_id))
     poll_id, limit = hashlib.sha256(key.encode()).hexdigest(), max(1, wanted.max_leases)
     return PollRequest(
-        replace(_holder(agent_id, caller), account=wanted.account),
+        replace(holder_of(agent_id, caller), account=wanted.account),
         poll_id,
         capabilities,
         frozenset(wanted.repository_ids),
@@ -216,7 +216,7 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
     )
 
 
-def _key(key: agent.LeaseKey) -> LeaseKey:
+def lease_key(key: agent.LeaseKey) -> LeaseKey:
     """A lease as the caller names it; the secret itself goes no further."""
     return LeaseKey(key.assignment_id, key.epoch, secret_digest(key.secret))
 
@@ -225,8 +225,8 @@ def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> comman
     assignment_id = item.lease.assignment_id
     return commands.CompleteAssignment(
         run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
-        decode.results.result(agent_id, item), decode.results.usage(item.usage), _holder(agent_id, caller).principal,
-        secret_digest(item.lease.secret), _granted(caller),
+        decode.results.result(agent_id, item), decode.results.usage(item.usage), holder_of(agent_id, caller).principal,
+        secret_digest(item.lease.secret), granted(caller),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.core.caller import Caller, Role
-from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field, state_forbids
+from pointsman.services.chassis.core.errors import invalid_field, state_forbids
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, timestamp, transition
 from pointsman.services.orchestrator.domain.enums import State
 from pointsman.services.orchestrator.domain.landing import commands
@@ -14,19 +14,19 @@ from pointsman.services.orchestrator.domain.landing.machine import KIND
 from pointsman.services.orchestrator.domain.landing.model import entry_id_for
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import EntryFilter, Integrator
+from pointsman.services.orchestrator.servicer.predictions import PredictionServicer, require_integrator
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
-INTEGRATE = "integrate"
 DEFAULT_ENTRIES = 32
 END_OF_TIME = 2**62
 
 
-class LandingServicer:
+class LandingServicer(PredictionServicer):
     """LandingService."""
 
     def __init__(self, store: OrchestratorStore) -> None:
-        self._store = store
+        super().__init__(store)
         self._entries = store.entries
 
     async def Enqueue(self, request: pb.EnqueueRequest, caller: Caller) -> pb.EnqueueResponse:
@@ -77,7 +77,7 @@ class LandingServicer:
 
     async def TakeEntries(self, request: pb.TakeEntriesRequest, caller: Caller) -> pb.TakeEntriesResponse:
         """Lease a queue with its first entries."""
-        _require_integrator(caller)
+        require_integrator(caller)
         who = Integrator(
             caller.project, _principal(caller, request.agent_id), request.agent_id, tuple(request.repository_ids)
         )
@@ -94,14 +94,14 @@ class LandingServicer:
 
     async def KeepQueue(self, request: pb.KeepQueueRequest, caller: Caller) -> pb.KeepQueueResponse:
         """Hold a queue longer, or give it back."""
-        _require_integrator(caller)
+        require_integrator(caller)
         who = Integrator(caller.project, _principal(caller, request.agent_id), request.agent_id)
         until_us = await self._entries.keep(who, request.queue_id, request.epoch, release=request.release)
         return pb.KeepQueueResponse(expires_at=timestamp(until_us))
 
     async def ReportEntry(self, request: pb.ReportEntryRequest, caller: Caller) -> pb.ReportEntryResponse:
         """What the integrator found or did."""
-        _require_integrator(caller)
+        require_integrator(caller)
         principal = _principal(caller, request.agent_id)
         command = commands.ReportEntry(request.entry_id, request.epoch, principal, decode.landing.report(request))
         await self._entries.ledger.submit(caller, command)
@@ -114,15 +114,6 @@ class LandingServicer:
 def _principal(caller: Caller, agent_id: str) -> str:
     """Who asks; the control plane itself, which everybody on an insecure loopback is, names the agent it speaks for."""
     return f"{caller.principal}/{agent_id}" if Role.SERVICE in caller.roles else caller.principal
-
-
-def _require_integrator(caller: Caller) -> None:
-    if not caller.may(INTEGRATE):
-        raise Refusal(
-            Reason.PERMISSION_DENIED,
-            f"'{caller.principal}' was not granted the capability '{INTEGRATE}'; use the credential of the integrator",
-            metadata={"capability": INTEGRATE},
-        )
 
 
 def _require_delivered(run: Run) -> None:

@@ -26,6 +26,7 @@ from pointsman.services.orchestrator.store.matcher import AssignmentMatcher, Ter
 from pointsman.services.orchestrator.store.measures import measure, queue_gauge
 from pointsman.services.orchestrator.store.outputs import Outputs
 from pointsman.services.orchestrator.store.polling import UNLIMITED, Limits
+from pointsman.services.orchestrator.store.predictions import Predictions
 from pointsman.services.orchestrator.store.run_index import RunIndex
 from pointsman.services.orchestrator.store.sessions import Sessions
 
@@ -64,6 +65,7 @@ class OrchestratorStore:
         self.attention = RunAttention(self.store, self.children, lease_seconds)
         self.artifacts = self.children.artifacts
         self.entries = Entries(self.store, metadata, self.artifacts, lease_seconds)
+        self.predictions = Predictions(self.store, metadata)
         self.outputs = Outputs(self.store, metadata, self.children.assignments)
         self.admission = Admission(self.store, self.children)
         self._sql = _Queries(self.store, self.children, self.outputs, self.entries)

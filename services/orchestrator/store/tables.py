@@ -173,3 +173,33 @@ def entry_index(metadata: MetaData) -> Table:
         Index("entry_index_by_queue", "project", "status", "repository_id"),
         Index("entry_index_by_run", "run_id"),
     )
+
+
+def snapshots(metadata: MetaData) -> Table:
+    """The present trees of live runs; each replaces the one before."""
+    return Table(
+        "snapshots",
+        metadata,
+        Column("project", String(64), primary_key=True),
+        Column("run_id", String(128), primary_key=True),
+        Column("repository_id", String(128), nullable=False),
+        Column("base_commit", String(64), nullable=False),
+        Column("commit_id", String(64), nullable=False),
+        Column("bundle", LargeBinary, nullable=False),
+        Column("at_us", BigInteger, nullable=False),
+        Index("snapshots_by_repository", "project", "repository_id", "at_us"),
+    )
+
+
+def predictions(metadata: MetaData) -> Table:
+    """Pairs of live runs whose trees conflict, as the integrator saw them last."""
+    return Table(
+        "predictions",
+        metadata,
+        Column("project", String(64), primary_key=True),
+        Column("repository_id", String(128), primary_key=True),
+        Column("run_id", String(128), primary_key=True),
+        Column("other_run_id", String(128), primary_key=True),
+        Column("files", Text, nullable=False),
+        Column("at_us", BigInteger, nullable=False),
+    )

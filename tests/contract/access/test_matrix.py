@@ -39,9 +39,9 @@ LEAST = {
     "AgentService": {"viewer": "ListAgents ListAssignments WatchOutput", "agent": "Poll Heartbeat Complete Fail"},
     "ArtifactService": {"viewer": "Get", "agent": "Put"},
     "LandingService": {
-        "viewer": "GetEntry ListEntries WatchEntry",
+        "viewer": "GetEntry ListEntries WatchEntry ListPredictions",
         "operator": "Enqueue AnswerEntry CancelEntry",
-        "agent": "TakeEntries KeepQueue ReportEntry",
+        "agent": "TakeEntries KeepQueue ReportEntry PutSnapshot ListSnapshots PutPredictions",
     },
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {
@@ -169,7 +169,7 @@ ANSWERED = {
     "AgentService/ListAssignments", "PipelineService/ListPipelines", "RouterService/ListDecisions",
     "WorkflowService/ListWorkflows", "PipelineService/ForgetRun", "RouterService/ForgetRun",
     "WorkflowService/ForgetRun", "AgentService/Heartbeat", "AgentService/Complete", "AgentService/Fail",
-    "LandingService/ListEntries",
+    "LandingService/ListEntries", "LandingService/ListPredictions",
 }  # fmt: skip
 """They find nothing, and say so in an answer: lists, what is forgotten already, and leases, each with an outcome."""
 READERS = (

@@ -115,6 +115,14 @@ async def use_landing(client: Client) -> None:
             await call
     with pytest.raises(TerminalError):
         await client.landing.keep("integrator-1", "queue_none", 1)
+    key, commit = agent_pb2.LeaseKey(assignment_id="run_none.a1", epoch=1), "0" * 40
+    snapshot = landing_pb2.Snapshot(base_commit=commit, commit=commit)
+    with pytest.raises(TerminalError):
+        await client.landing.put_snapshot("coder-1", key, "a-repository", snapshot)
+    assert list(await client.landing.snapshots("a-repository")) == []
+    coming = landing_pb2.Prediction(run_id="run_b", other_run_id="run_a", files=["a.py"])
+    await client.landing.put_predictions("a-repository", [coming])
+    assert [one.other_run_id for one in await client.landing.predictions("run_a")] == ["run_b"]
 
 
 async def use_router(client: Client) -> None:

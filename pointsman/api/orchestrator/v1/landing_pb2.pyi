@@ -12,6 +12,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from pointsman.api.common.v1 import common_pb2 as _common_pb2
 from pointsman.api.handoff.v1 import handoff_pb2 as _handoff_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2 as _agent_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -1088,3 +1089,275 @@ class ReportEntryResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportEntryResponse: _TypeAlias = ReportEntryResponse  # noqa: Y015
+
+@_typing.final
+class Snapshot(_message.Message):
+    """The tree of an assignment as it is now, as a commit on its base."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    BASE_COMMIT_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
+    BUNDLE_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run."""
+    base_commit: _builtins.str
+    """The commit that the work started from."""
+    commit: _builtins.str
+    """The commit that holds the tree."""
+    bundle: _builtins.bytes
+    """A git bundle of base_commit..commit; at most a mebibyte."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        base_commit: _builtins.str = ...,
+        commit: _builtins.str = ...,
+        bundle: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "bundle", b"bundle", "commit", b"commit", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Snapshot: _TypeAlias = Snapshot  # noqa: Y015
+
+@_typing.final
+class PutSnapshotRequest(_message.Message):
+    """Asks for PutSnapshot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    LEASE_FIELD_NUMBER: _builtins.int
+    REPOSITORY_ID_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key."""
+    agent_id: _builtins.str
+    """The agent."""
+    repository_id: _builtins.str
+    """The repository."""
+    @_builtins.property
+    def lease(self) -> _agent_pb2.LeaseKey:
+        """The lease under which it works."""
+
+    @_builtins.property
+    def snapshot(self) -> Global___Snapshot:
+        """The tree; its run is that of the lease."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        lease: _agent_pb2.LeaseKey | None = ...,
+        repository_id: _builtins.str = ...,
+        snapshot: Global___Snapshot | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease", "snapshot", b"snapshot"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "lease", b"lease", "repository_id", b"repository_id", "request_id", b"request_id", "snapshot", b"snapshot"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutSnapshotRequest: _TypeAlias = PutSnapshotRequest  # noqa: Y015
+
+@_typing.final
+class PutSnapshotResponse(_message.Message):
+    """Answers PutSnapshot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutSnapshotResponse: _TypeAlias = PutSnapshotResponse  # noqa: Y015
+
+@_typing.final
+class ListSnapshotsRequest(_message.Message):
+    """Asks for ListSnapshots."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPOSITORY_ID_FIELD_NUMBER: _builtins.int
+    repository_id: _builtins.str
+    """The repository."""
+    def __init__(
+        self,
+        *,
+        repository_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["repository_id", b"repository_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSnapshotsRequest: _TypeAlias = ListSnapshotsRequest  # noqa: Y015
+
+@_typing.final
+class ListSnapshotsResponse(_message.Message):
+    """Answers ListSnapshots."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SNAPSHOTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def snapshots(self) -> _containers.RepeatedCompositeFieldContainer[Global___Snapshot]:
+        """The newest of each run, at most 20, newest first."""
+
+    def __init__(
+        self,
+        *,
+        snapshots: _abc.Iterable[Global___Snapshot] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshots", b"snapshots"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSnapshotsResponse: _TypeAlias = ListSnapshotsResponse  # noqa: Y015
+
+@_typing.final
+class Prediction(_message.Message):
+    """Two live runs whose trees conflict."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    OTHER_RUN_ID_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    SEEN_AT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """One run."""
+    other_run_id: _builtins.str
+    """The other one."""
+    @_builtins.property
+    def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The files in which they conflict."""
+
+    @_builtins.property
+    def seen_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was seen."""
+
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        other_run_id: _builtins.str = ...,
+        files: _abc.Iterable[_builtins.str] | None = ...,
+        seen_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["seen_at", b"seen_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "other_run_id", b"other_run_id", "run_id", b"run_id", "seen_at", b"seen_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Prediction: _TypeAlias = Prediction  # noqa: Y015
+
+@_typing.final
+class PutPredictionsRequest(_message.Message):
+    """Asks for PutPredictions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    REPOSITORY_ID_FIELD_NUMBER: _builtins.int
+    PREDICTIONS_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key."""
+    repository_id: _builtins.str
+    """The repository."""
+    @_builtins.property
+    def predictions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Prediction]:
+        """Every conflict that is coming; each pair once."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        repository_id: _builtins.str = ...,
+        predictions: _abc.Iterable[Global___Prediction] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["predictions", b"predictions", "repository_id", b"repository_id", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutPredictionsRequest: _TypeAlias = PutPredictionsRequest  # noqa: Y015
+
+@_typing.final
+class PutPredictionsResponse(_message.Message):
+    """Answers PutPredictions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PutPredictionsResponse: _TypeAlias = PutPredictionsResponse  # noqa: Y015
+
+@_typing.final
+class ListPredictionsRequest(_message.Message):
+    """Asks for ListPredictions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """Only of this run; empty means of the project."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPredictionsRequest: _TypeAlias = ListPredictionsRequest  # noqa: Y015
+
+@_typing.final
+class ListPredictionsResponse(_message.Message):
+    """Answers ListPredictions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PREDICTIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def predictions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Prediction]:
+        """Each pair once, in both runs."""
+
+    def __init__(
+        self,
+        *,
+        predictions: _abc.Iterable[Global___Prediction] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["predictions", b"predictions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPredictionsResponse: _TypeAlias = ListPredictionsResponse  # noqa: Y015

@@ -80,6 +80,26 @@ class LandingServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ReportEntryRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ReportEntryResponse.FromString,
                 _registered_method=True)
+        self.PutSnapshot = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.LandingService/PutSnapshot',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutSnapshotRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutSnapshotResponse.FromString,
+                _registered_method=True)
+        self.ListSnapshots = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.LandingService/ListSnapshots',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListSnapshotsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListSnapshotsResponse.FromString,
+                _registered_method=True)
+        self.PutPredictions = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.LandingService/PutPredictions',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsResponse.FromString,
+                _registered_method=True)
+        self.ListPredictions = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.LandingService/ListPredictions',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsResponse.FromString,
+                _registered_method=True)
 
 
 class LandingServiceServicer:
@@ -149,6 +169,34 @@ class LandingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PutSnapshot(self, request, context):
+        """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSnapshots(self, request, context):
+        """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator. Errors: PERMISSION_DENIED (the capability `integrate` was not granted).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutPredictions(self, request, context):
+        """PutPredictions replaces what is predicted for a repository. Errors: PERMISSION_DENIED (the capability `integrate` was not granted).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPredictions(self, request, context):
+        """ListPredictions returns the conflicts that are coming, of one run or of the project. Errors: none of its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LandingServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -196,6 +244,26 @@ def add_LandingServiceServicer_to_server(servicer, server):
                     servicer.ReportEntry,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ReportEntryRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ReportEntryResponse.SerializeToString,
+            ),
+            'PutSnapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutSnapshot,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutSnapshotRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutSnapshotResponse.SerializeToString,
+            ),
+            'ListSnapshots': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSnapshots,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListSnapshotsRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListSnapshotsResponse.SerializeToString,
+            ),
+            'PutPredictions': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutPredictions,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsResponse.SerializeToString,
+            ),
+            'ListPredictions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPredictions,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -442,6 +510,114 @@ class LandingService:
             '/pointsman.api.orchestrator.v1.LandingService/ReportEntry',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ReportEntryRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ReportEntryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutSnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.LandingService/PutSnapshot',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutSnapshotRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutSnapshotResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSnapshots(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.LandingService/ListSnapshots',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListSnapshotsRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListSnapshotsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutPredictions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.LandingService/PutPredictions',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPredictions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.LandingService/ListPredictions',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

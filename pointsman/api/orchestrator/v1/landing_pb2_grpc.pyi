@@ -34,6 +34,14 @@ class LandingServiceStub:
     """KeepQueue extends the lease of a queue, or gives it back. Errors: LEASE_LOST (another integrator has it), PERMISSION_DENIED (the capability `integrate` was not granted)."""
     ReportEntry: _aio.UnaryUnaryMultiCallable[_landing_pb2.ReportEntryRequest, _landing_pb2.ReportEntryResponse]
     """ReportEntry says what the integrator found or did. Errors: NOT_FOUND (no such entry), LEASE_LOST (an older epoch), STATE_FORBIDS (the entry's state knows no such report, or the commit was not proven), PERMISSION_DENIED (the capability `integrate` was not granted)."""
+    PutSnapshot: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutSnapshotRequest, _landing_pb2.PutSnapshotResponse]
+    """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large)."""
+    ListSnapshots: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListSnapshotsRequest, _landing_pb2.ListSnapshotsResponse]
+    """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+    PutPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutPredictionsRequest, _landing_pb2.PutPredictionsResponse]
+    """PutPredictions replaces what is predicted for a repository. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+    ListPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListPredictionsRequest, _landing_pb2.ListPredictionsResponse]
+    """ListPredictions returns the conflicts that are coming, of one run or of the project. Errors: none of its own."""
 
 class LandingServiceServicer(metaclass=_abc_1.ABCMeta):
     """Lands the accepted work of runs. A queue is the entries of one (project, repository, remote, target branch), in order of priority and arrival."""
@@ -109,5 +117,37 @@ class LandingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_landing_pb2.ReportEntryRequest, _abc.Awaitable[_landing_pb2.ReportEntryResponse]],
     ) -> _abc.Awaitable[_landing_pb2.ReportEntryResponse]:
         """ReportEntry says what the integrator found or did. Errors: NOT_FOUND (no such entry), LEASE_LOST (an older epoch), STATE_FORBIDS (the entry's state knows no such report, or the commit was not proven), PERMISSION_DENIED (the capability `integrate` was not granted)."""
+
+    @_abc_1.abstractmethod
+    def PutSnapshot(
+        self,
+        request: _landing_pb2.PutSnapshotRequest,
+        context: _aio.ServicerContext[_landing_pb2.PutSnapshotRequest, _abc.Awaitable[_landing_pb2.PutSnapshotResponse]],
+    ) -> _abc.Awaitable[_landing_pb2.PutSnapshotResponse]:
+        """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large)."""
+
+    @_abc_1.abstractmethod
+    def ListSnapshots(
+        self,
+        request: _landing_pb2.ListSnapshotsRequest,
+        context: _aio.ServicerContext[_landing_pb2.ListSnapshotsRequest, _abc.Awaitable[_landing_pb2.ListSnapshotsResponse]],
+    ) -> _abc.Awaitable[_landing_pb2.ListSnapshotsResponse]:
+        """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+
+    @_abc_1.abstractmethod
+    def PutPredictions(
+        self,
+        request: _landing_pb2.PutPredictionsRequest,
+        context: _aio.ServicerContext[_landing_pb2.PutPredictionsRequest, _abc.Awaitable[_landing_pb2.PutPredictionsResponse]],
+    ) -> _abc.Awaitable[_landing_pb2.PutPredictionsResponse]:
+        """PutPredictions replaces what is predicted for a repository. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+
+    @_abc_1.abstractmethod
+    def ListPredictions(
+        self,
+        request: _landing_pb2.ListPredictionsRequest,
+        context: _aio.ServicerContext[_landing_pb2.ListPredictionsRequest, _abc.Awaitable[_landing_pb2.ListPredictionsResponse]],
+    ) -> _abc.Awaitable[_landing_pb2.ListPredictionsResponse]:
+        """ListPredictions returns the conflicts that are coming, of one run or of the project. Errors: none of its own."""
 
 def add_LandingServiceServicer_to_server(servicer: LandingServiceServicer, server: _aio.Server) -> None: ...

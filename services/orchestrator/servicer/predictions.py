@@ -1,0 +1,76 @@
+"""The part of LandingService that sees conflicts coming."""
+
+from sqlalchemy import Connection
+
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.rpc.paging import timestamp
+from pointsman.services.orchestrator.domain.views import Prediction, Snapshot
+from pointsman.services.orchestrator.servicer.agents import granted, holder_of, lease_key
+from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.store.polling import run_of
+
+INTEGRATE = "integrate"
+
+
+class PredictionServicer:
+    """Snapshots in, predictions out."""
+
+    def __init__(self, store: OrchestratorStore) -> None:
+        self._store = store
+
+    async def PutSnapshot(self, request: pb.PutSnapshotRequest, caller: Caller) -> pb.PutSnapshotResponse:
+        """Keep the present tree of an assignment, for its lease's holder only."""
+        holder, key = holder_of(request.agent_id, caller), lease_key(request.lease)
+        it, run_id = request.snapshot, run_of(request.lease.assignment_id)
+        snapshot = Snapshot(run_id, it.base_commit, it.commit, it.bundle)
+
+        def job(connection: Connection) -> bool:
+            _, lost = self._store.matcher.renew(connection, holder, [key], granted(caller))
+            if not lost:
+                self._store.predictions.put(connection, caller.project, request.repository_id, snapshot)
+            return not lost
+
+        if not await self._store.store.write(job):
+            metadata = {"kind": "assignment", "id": request.lease.assignment_id}
+            raise Refusal(Reason.LEASE_LOST, "the lease is not yours any more; stop working on it", metadata=metadata)
+        return pb.PutSnapshotResponse()
+
+    async def ListSnapshots(self, request: pb.ListSnapshotsRequest, caller: Caller) -> pb.ListSnapshotsResponse:
+        """The present trees of live runs."""
+        require_integrator(caller)
+        found = await self._store.predictions.fresh(caller.project, request.repository_id)
+        shown = [
+            pb.Snapshot(run_id=one.run_id, base_commit=one.base_commit, commit=one.commit, bundle=one.bundle)
+            for one in found
+        ]
+        return pb.ListSnapshotsResponse(snapshots=shown)
+
+    async def PutPredictions(self, request: pb.PutPredictionsRequest, caller: Caller) -> pb.PutPredictionsResponse:
+        """Replace what is predicted for a repository."""
+        require_integrator(caller)
+        found = [Prediction(one.run_id, one.other_run_id, tuple(one.files)) for one in request.predictions]
+        await self._store.predictions.replace(caller.project, request.repository_id, found)
+        return pb.PutPredictionsResponse()
+
+    async def ListPredictions(self, request: pb.ListPredictionsRequest, caller: Caller) -> pb.ListPredictionsResponse:
+        """The conflicts that are coming."""
+        found = await self._store.predictions.of(caller.project, request.run_id)
+        shown = [
+            pb.Prediction(
+                run_id=one.run_id, other_run_id=one.other_run_id, files=one.files, seen_at=timestamp(one.at_us)
+            )
+            for one in found
+        ]
+        return pb.ListPredictionsResponse(predictions=shown)
+
+
+def require_integrator(caller: Caller) -> None:
+    """Refuses a principal that may not land anything."""
+    if not caller.may(INTEGRATE):
+        raise Refusal(
+            Reason.PERMISSION_DENIED,
+            f"'{caller.principal}' was not granted the capability '{INTEGRATE}'; use the credential of the integrator",
+            metadata={"capability": INTEGRATE},
+        )

@@ -1,0 +1,78 @@
+"""Snapshots and predictions on both databases: each replaces the one before, and is of its project only."""
+
+from pathlib import Path
+from typing import Any
+
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.api.orchestrator.v1.landing_pb2_grpc import LandingServiceStub
+from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.orchestrator.domain.views import Prediction, Snapshot
+from pointsman.services.orchestrator.store.predictions import FRESH_US, MAX_SNAPSHOTS
+from tests.contract.orchestrator.orchestrators import orchestrator
+from tests.contract.orchestrator.test_service import RESEARCH, poll, reason_of
+from tests.scenarios.planes import NOBODY, plane
+
+
+async def test_the_newest_tree_of_each_run_is_kept_and_old_ones_go(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        predictions = store.predictions
+
+        async def put(run_id: str, commit: str, project: str = "local") -> None:
+            snapshot = Snapshot(run_id, "b" * 40, commit * 40, b"bundle of " + commit.encode())
+            await store.store.write(lambda connection: predictions.put(connection, project, "repository", snapshot))
+
+        for commit in "123":
+            await put("run_1", commit)
+        await put("run_2", "4")
+        await put("run_3", "5", "elsewhere")
+        found = {one.run_id: (one.commit, one.bundle) for one in await predictions.fresh("local", "repository")}
+        assert found == {"run_1": ("3" * 40, b"bundle of 3"), "run_2": ("4" * 40, b"bundle of 4")}
+        assert not await predictions.fresh("local", "another repository")
+        table = predictions.snapshots
+        aged = table.update().values(at_us=table.c.at_us - FRESH_US)
+        await store.store.write(lambda connection: connection.execute(aged))
+        assert not await predictions.fresh("local", "repository")
+        for number in range(MAX_SNAPSHOTS + 5):
+            await put(f"run_{100 + number}", "6")
+        assert len(await predictions.fresh("local", "repository")) == MAX_SNAPSHOTS
+
+
+async def test_what_is_predicted_is_shown_in_both_runs_until_it_is_replaced(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        predictions = store.predictions
+        twice = [Prediction("run_2", "run_1", ("a.py",)), Prediction("run_1", "run_2", ("a.py",))]
+        await predictions.replace("local", "repository", [*twice, Prediction("run_3", "run_4", ("b.py", "c.py"))])
+        await predictions.replace("local", "other", [Prediction("run_8", "run_9", ("d.py",))])
+        for run_id in ("run_1", "run_2"):
+            (shown,) = await predictions.of("local", run_id)
+            assert (shown.run_id, shown.other_run_id, shown.files) == ("run_1", "run_2", ("a.py",))
+        assert len(await predictions.of("local")) == 3
+        assert not await predictions.of("elsewhere")
+        await predictions.replace("local", "repository", [])
+        assert [one.run_id for one in await predictions.of("local")] == ["run_8"]
+
+
+async def test_only_the_holder_of_a_lease_puts_its_tree_and_the_run_is_that_of_the_lease(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with plane(tmp_path, NOBODY, database_url) as here:
+        landing: Any = LandingServiceStub(here.channel)
+        run = await here.submit()
+        lease = await poll(here, "ada", RESEARCH)
+        snapshot = pb.Snapshot(run_id="run_of_somebody_else", base_commit="b" * 40, commit="c" * 40, bundle=b"bundle")
+
+        def asked(request_id: str, **changes: Any) -> pb.PutSnapshotRequest:
+            held = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
+            for name, value in changes.items():
+                setattr(held, name, value)
+            return pb.PutSnapshotRequest(
+                request_id=request_id, agent_id="ada", lease=held, repository_id="repository", snapshot=snapshot
+            )
+
+        wrongs: list[dict[str, Any]] = [{"secret": "another"}, {"epoch": 9}, {"assignment_id": f"{run.id}.a99"}]
+        for number, wrong in enumerate(wrongs):
+            assert await reason_of(landing.PutSnapshot(asked(f"w{number}", **wrong))) is Reason.LEASE_LOST
+        await landing.PutSnapshot(asked("right"))
+        found = await landing.ListSnapshots(pb.ListSnapshotsRequest(repository_id="repository"))
+        assert [(one.run_id, one.bundle) for one in found.snapshots] == [(run.id, b"bundle")]
