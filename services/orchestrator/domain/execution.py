@@ -157,7 +157,12 @@ def _stage_proven(builder: DecisionBuilder, assignment: Assignment, agent_id: st
         end_attempt(builder, assignment.task_id)
     else:
         for delegation in task.deferred:
-            unjudged = replace(assignment, stage=delegation.stage, delegation_id=delegation.delegation_id)
+            unjudged = replace(
+                assignment,
+                stage=delegation.stage,
+                delegation_id=delegation.delegation_id,
+                nonce=delegation.nonce,
+            )
             _complete_stage(builder, unjudged, "", replace(result, hint=NOT_JUDGED, report=""), lost=False)
         _complete_stage(builder, assignment, agent_id, result, lost=False)
 

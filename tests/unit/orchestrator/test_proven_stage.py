@@ -30,6 +30,7 @@ class ReturningDriver(Driver):
         left.discard(data.stage)
         self.failed = self.failed or data.verdict == "FAIL"
         self.completed.append((data.stage, data.verdict, data.hint))
+        assert data.nonce in ("", f"nonce of {data.stage}"), "a route counts with the nonce of its own stage alone"
         if not left and self.failed:
             self.failed, self.rounds = False, self.rounds + 1
             self.pipelines[data.pipeline_id] = {"DEV", "REVIEW", "TEST"}
@@ -39,7 +40,9 @@ class ReturningDriver(Driver):
         return self._seen(data, ("REVIEW", "TEST") if data.stage == "DEV" else ())
 
     def _seen(self, data: CompleteStage, stages: tuple[str, ...]) -> commands.CallAnswered:
-        delegations = tuple(Delegation(f"{stage}#{self.rounds}", stage, "{}", "do it") for stage in stages)
+        delegations = tuple(
+            Delegation(f"{stage}#{self.rounds}", stage, "{}", "do it", f"nonce of {stage}") for stage in stages
+        )
         return commands.CallAnswered(
             "run_1", PipelineSeen(data.call_id, data.task_id, PipelineStatus.ACTIVE, delegations)
         )
