@@ -12,7 +12,7 @@ import pytest
 
 from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
 from pointsman.services.chassis.rpc.client import channel_credentials
-from pointsman.services.chassis.runtime.service import start
+from pointsman.services.chassis.runtime.service import Service, start
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from tests.helpers.certificates import Authority
 from tests.scenarios.planes import NOBODY, Plane, builder, clients
@@ -25,6 +25,7 @@ class Guarded:
     address: str
     authority: Authority
     folder: Path
+    services: Sequence[Service]
     channels: AsyncExitStack = field(default_factory=AsyncExitStack)
     numbers: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -56,7 +57,7 @@ async def guarded(
         port=0, drain_seconds=0.2, tls_certificate=pair.certificate, tls_key=pair.key, token_keys=authority.public_key
     )
     running = await start(builder(folder, mocks, OrchestratorSettings(**settings), database_url), server)
-    there = Guarded(running.address, authority, folder / "guarded")
+    there = Guarded(running.address, authority, folder / "guarded", running.services)
     try:
         async with there.channels:
             yield there

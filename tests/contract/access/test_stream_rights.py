@@ -10,18 +10,24 @@ from typing import Any
 import grpc
 import pytest
 
-from pointsman.api.orchestrator.v1 import agent_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, landing_pb2
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1.landing_pb2_grpc import LandingServiceStub
 from pointsman.api.pipeline.v1 import pipeline_pb2, requests_pb2
 from pointsman.api.workflow.v1 import plans_pb2, reading_pb2
 from pointsman.client import Client
+from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.chassis.core.config import ClientSettings, ServerSettings
 from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.rpc.client import channel_credentials
 from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.chassis.runtime.service import start
 from pointsman.services.orchestrator.config import OrchestratorSettings
+from pointsman.services.orchestrator.domain.landing import commands
+from pointsman.services.orchestrator.domain.landing.machine import MACHINE
+from pointsman.services.orchestrator.domain.landing.model import Terms, Work
 from tests.contract.access.guarded import Guarded, guarded
 from tests.contract.gateway.gateways import ORCHESTRATOR, gateway
 from tests.contract.wire_samples import files
@@ -79,6 +85,16 @@ async def test_a_stream_ends_when_its_token_runs_out(tmp_path: Path, monkeypatch
         assert await read_on(call) is Reason.UNAUTHENTICATED
 
 
+async def enqueue_an_entry(there: Guarded) -> None:
+    """An entry of a merge queue, whose run nobody has to finish first."""
+    store = next(one.store for one in there.services if one.name == "orchestrator")
+    assert store is not None
+    wanted = Terms("repository", "main", title="a task")
+    work = Work("run_1", "b" * 40, "c" * 40, "d" * 64, 1)
+    command = commands.Enqueue("entry_1", wanted.queue_id("local"), wanted, work)
+    await Ledger(store, MACHINE).submit(Caller("olga", "local", request_id="entry"), command)
+
+
 async def test_every_stream_that_goes_on_by_itself_ends_when_its_token_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,11 +104,16 @@ async def test_every_stream_that_goes_on_by_itself_ends_when_its_token_runs_out(
         started = pipeline_pb2.StartPipelineRequest(request_id="p", pipeline_id="p1", template="quick-dev")
         await operator.pipeline.StartPipeline(started)
         await operator.workflow.UpsertPlan(plans_pb2.UpsertPlanRequest(request_id="w", workflow_id="w1"))
+        await enqueue_an_entry(there)
         here = await bare(there)
+        landing: Any = LandingServiceStub(here.channel)
         open_streams: dict[str, Any] = {
             "WatchRun": lambda **token: here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id), **token),
             "WatchOutput": lambda **token: here.agents.WatchOutput(
                 agent_pb2.WatchOutputRequest(run_id=run.id, follow=True), **token
+            ),
+            "WatchEntry": lambda **token: landing.WatchEntry(
+                landing_pb2.WatchEntryRequest(entry_id="entry_1"), **token
             ),
             "WatchPipeline": lambda **token: here.pipeline.WatchPipeline(
                 requests_pb2.WatchPipelineRequest(pipeline_id="p1"), **token
@@ -123,7 +144,7 @@ def test_the_streams_that_are_tried_are_all_there_are() -> None:
         if method.server_streaming
     }
     ends_by_itself = {"Get", "ExportLog"}
-    tried = {"WatchRun", "WatchOutput", "WatchPipeline", "WatchWorkflow", "WatchChanges"}
+    tried = {"WatchRun", "WatchOutput", "WatchEntry", "WatchPipeline", "WatchWorkflow", "WatchChanges"}
     assert streams == tried | ends_by_itself
 
 
