@@ -117,3 +117,45 @@ def test_a_later_line_cannot_whitewash_an_earlier_one() -> None:
     tests = [TestResult("a", Outcome.FAILED), TestResult("a", Outcome.PASSED)]
     assert by_id(tests)["a"].outcome is Outcome.FAILED
     assert by_id(reversed(tests))["a"].outcome is Outcome.FAILED
+
+
+BATS = """1..3
+ok 1 adds
+not ok 2 fails
+# (in test file a.bats, line 2)
+#   `@test "fails" { false; }' failed
+ok 3 later # skip not now
+"""
+
+
+def test_what_bats_1_8_printed_is_read() -> None:
+    found = tap.read(BATS)
+    assert [(test.id, str(test.outcome)) for test in found.tests] == [
+        ("adds", "passed"),
+        ("fails", "failed"),
+        ("later", "skipped"),
+    ]
+    assert not found.problem
+
+
+GRADLE = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="calc.CalcTest" tests="3" skipped="1" failures="1" errors="0" timestamp="2026-11-18T02:14:40" time="0.002">
+  <properties/>
+  <testcase name="adds" classname="calc.CalcTest" time="0.002">
+    <failure message="java.lang.AssertionError: expected:&lt;3&gt; but was:&lt;-1&gt;" type="java.lang.AssertionError">at calc</failure>
+  </testcase>
+  <testcase name="keeps" classname="calc.CalcTest" time="0.0"/>
+  <testcase name="later" classname="calc.CalcTest" time="0.0"><skipped/></testcase>
+  <system-out><![CDATA[]]></system-out>
+</testsuite>
+"""
+
+
+def test_what_gradle_4_4_wrote_is_read() -> None:
+    found = junit.read(GRADLE)
+    assert [(test.id, str(test.outcome)) for test in found.tests] == [
+        ("calc.CalcTest#adds", "failed"),
+        ("calc.CalcTest#keeps", "passed"),
+        ("calc.CalcTest#later", "skipped"),
+    ]
+    assert "expected:<3> but was:<-1>" in found.tests[0].message
