@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pointsman.api.common.v1.common_pb2 import Page, Transition
+from pointsman.api.common.v1.common_pb2 import TRANSITION_VIEW_DETAILS, Page, Transition
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
+from pointsman.api.handoff.v1.work_pb2 import Plan
 from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
 from pointsman.api.orchestrator.v1 import machine_pb2 as table
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
@@ -54,6 +55,8 @@ class Order:
     """Go on past a judge that cannot be read and past stages without retries left; else a person is asked."""
     crew: pb.Crew | None = None
     """The workers that come along with it; None means whoever polls."""
+    review_plan: bool = False
+    """A person looks at the plan before the work begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Reply:
     stage: str = ""
     confidence: float | None = None
     budget: Budget | None = None
+    plan: Plan | None = None
+    """Instead of the plan that is asked about."""
 
 
 class Runs:
@@ -95,6 +100,7 @@ class Runs:
             lenient=order.lenient,
             proof_terms=order.proof_terms,
             crew=order.crew,
+            review_plan=order.review_plan,
         )
         if order.barrier_timeout_seconds:
             request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))
@@ -152,6 +158,7 @@ class Runs:
             stage=reply.stage,
             confidence=reply.confidence,
             budget=reply.budget,
+            plan=reply.plan,
         )
         return (await self._calls.mutate(self._stub.Answer, request)).run
 
@@ -173,6 +180,13 @@ class Runs:
     async def transitions(self, run_id: str) -> AsyncIterator[Transition]:
         """A run's journal so far."""
         request = pb.ListTransitionsRequest(run_id=run_id)
+        async for page in self._calls.pages(self._stub.ListTransitions, request):
+            for transition in page.transitions:
+                yield transition
+
+    async def details(self, run_id: str) -> AsyncIterator[Transition]:
+        """A run's journal so far, with the documents that agents handed in."""
+        request = pb.ListTransitionsRequest(run_id=run_id, view=TRANSITION_VIEW_DETAILS)
         async for page in self._calls.pages(self._stub.ListTransitions, request):
             for transition in page.transitions:
                 yield transition

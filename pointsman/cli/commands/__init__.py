@@ -44,6 +44,12 @@ def _demo() -> "Typer":
     return app
 
 
+def _plan() -> "Typer":
+    from pointsman.cli.commands.plan import app
+
+    return app
+
+
 def _init() -> "Typer":
     from pointsman.cli.commands.init import app
 
@@ -251,6 +257,12 @@ COMMANDS: Mapping[str, Command] = {
             'run "fix the parser for empty fields" --agent claude',
             'run "…" --command "my-agent {prompt_file}" --verify "make test"',
         ),
+    ),
+    "plan": Command(
+        _plan,
+        Group.START,
+        "have a plan made and stop: look at it, edit it, approve it",
+        ('plan "…" --agent claude', "plan show last", "plan apply last plan.json --approve"),
     ),
     "demo": Command(
         _demo,

@@ -57,6 +57,7 @@ from pointsman.cli.options.usage import project_name, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
+from pointsman.cli.session.plan_review import PlanReview
 from pointsman.cli.session.project_check import require_baseline
 from pointsman.cli.session.proof_terms import TermOptions, read_checks, require_red
 from pointsman.cli.session.questions import RunLeft
@@ -104,6 +105,8 @@ class RunOptions:
     tries_base: bool
     terms: TermOptions
     verbose: bool = False
+    review: PlanReview | None = None
+    """What to do about the plan once it is there; None lets the work begin."""
 
 
 @app.command()
@@ -165,17 +168,18 @@ def run(  # noqa: PLR0913 - one parameter per option
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
     crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
     options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms, verbose)
-    sys.exit(asyncio.run(_run(options, server, project)))
+    sys.exit(asyncio.run(run_order(options, server, project)))
 
 
-async def _run(options: RunOptions, server: str, project: str) -> int:
+async def run_order(options: RunOptions, server: str, project: str) -> int:
+    """Submits an order and works on it with its crew; the exit code."""
     crew_of(options.crew, project_file.Crew()).specs()  # what the options name has to be there, before anything else
     folder, notes = await find_repository(options.repo), list[str]()
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
     crew = crew_of(options.crew, await _project_crew(order, folder))
     order = replace(order, crew=crew.message(), proof_terms=options.terms.message())
     again = options_to_restart(folder, crew, server, project)
-    workers = LocalWorkers(folder, crew, again, options.as_json, options.verbose)
+    workers = LocalWorkers(folder, crew, again, options.as_json, options.verbose, options.review)
     notes += crew.notes()
     checks = await read_checks(options.terms.verify_from, folder, order)
     tried = await _try_base(order, workers, notes) if options.tries_base and starts_run(order) else None

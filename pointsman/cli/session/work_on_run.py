@@ -1,14 +1,17 @@
 """Works on a run with local workers and follows it; or leaves it before its end."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
+from pointsman.cli.render.run_progress import view_for
 from pointsman.cli.session.background import continue_in_background
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
-from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, program, question_lines
+from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, follow, program, question_lines
 from pointsman.cli.session.landing import land_by_itself
+from pointsman.cli.session.plan_review import apply_plan, approve_plan, asks_about_plan, edited, plan_lines, plan_of
 from pointsman.cli.session.questions import RunLeft, follow_or_ask
 from pointsman.cli.session.worker_specs import LocalWorkers
 from pointsman.cli.session.workers import worker_for, worker_running, workspace_for
@@ -29,6 +32,10 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
     workspace = await workspace_for([workers.folder] if workers.folder else [])
     worker = worker_for(workspace, *workers.crew.specs(), run_id="" if workers.crew.share else run_id)
     async with worker_running(client, worker):
+        if workers.review is not None:
+            run = await _review_plan(client, run_id, workers)
+            if asks_about_plan(run):
+                return exit_code(run)
         run = await follow_or_ask(client, run_id, workers.as_json, workers.verbose)
     await report(client, run, workers.as_json)
     if run.state == RUN_STATE_COMPLETE and run.accepted_commit and workers.folder:
@@ -36,6 +43,27 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
         for line in await land_by_itself(client, run, workers.folder):
             workers.say(line)
     return exit_code(run)
+
+
+async def _review_plan(client: Client, run_id: str, workers: LocalWorkers) -> Run:
+    """Shows the plan, has it edited and approves it, as the options say; else says how to go on."""
+    review, show = workers.review, partial(view_for, as_json=workers.as_json, verbose=workers.verbose)
+    assert review is not None
+    run = await follow(client, run_id, show())
+    if not asks_about_plan(run):
+        return run
+    changed = edited(await plan_of(client, run_id)) if review.edit else None
+    if changed is not None:
+        await apply_plan(client, run, changed)
+        run = await follow(client, run_id, show(), run.seq)
+    workers.say("\n".join(("", *plan_lines(await plan_of(client, run_id)))))
+    if review.approve:
+        return await approve_plan(client, run)
+    named = f"{program()} plan"
+    workers.say(f"\n{run_id} waits for your word about the plan:")
+    workers.say(f"  {named} show {run_id} --json > plan.json   # edit it, then: {named} apply {run_id} plan.json")
+    workers.say(f"  {program()} answer {run_id} proceed        # then: {workers.resume_command(run_id)}")
+    return run
 
 
 async def leave_run(left: RunLeft, workers: LocalWorkers, *, needed: bool) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pointsman.cli.session.crew import Crew
 from pointsman.cli.session.follow import program
+from pointsman.cli.session.plan_review import PlanReview
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class LocalWorkers:
     as_json: bool = False
     verbose: bool = False
     """Whether the machine's states are shown."""
+    review: PlanReview | None = None
+    """What to do about the plan once it is there; None lets the work begin."""
 
     def say(self, line: str) -> None:
         """Prints a line for people: to standard error with --json, whose events are on standard output."""

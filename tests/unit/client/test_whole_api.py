@@ -71,6 +71,7 @@ async def use_runs(client: Client) -> None:
     assert (await first(client.runs.watch(run.id))).seq == 1
     assert (await first(client.runs.changes())).position == 1
     assert (await first(client.runs.transitions(run.id))).seq == 1
+    assert (await first(client.runs.details(run.id))).payload_json == ""
     assert all([attempt.task_id == "T1" async for attempt in client.runs.evidence(run.id)])
     assert not (await client.runs.delivery(run.id)).accepted_commit
     assert (await client.runs.machine()).transitions
