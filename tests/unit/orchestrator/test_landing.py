@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from pointsman.api.common.v1 import common_pb2
 from pointsman.api.orchestrator.v1 import landing_pb2
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.machine import Decision
+from pointsman.services.chassis.engine.journal import Transition
 from pointsman.services.orchestrator.domain.landing import commands
 from pointsman.services.orchestrator.domain.landing.apply import apply
 from pointsman.services.orchestrator.domain.landing.enums import (
@@ -38,6 +40,7 @@ from pointsman.services.orchestrator.domain.landing.model import (
     Work,
 )
 from pointsman.services.orchestrator.domain.landing.table import ROWS, mermaid, row_for
+from pointsman.services.orchestrator.wire.encode.transitions import transition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "orchestrator.md"
@@ -240,6 +243,16 @@ def test_whatever_happens_an_entry_lands_once_and_only_what_was_proven(seed: int
         links += sum(effect.kind == START_LINK for effect in decision.effects)
     assert landed <= 1
     assert links <= MAX_LINKS
+
+
+@pytest.mark.parametrize("view", common_pb2.TransitionView.values())
+def test_a_row_of_an_entry_keeps_its_payload_in_every_view_and_is_no_event_of_a_run(view: Any) -> None:
+    row = Transition(
+        entity_id="entry_1", kind="entry", seq=1, position=1, at_us=1, event="auto", source="", target="QUEUED",
+        payload='{"text":"x"}', actor="a", run_id="run_1", traceparent="", digest="", project="local", machine_version=1,
+    )  # fmt: skip
+    shown = transition(row, view)
+    assert (shown.payload_json, shown.HasField("run")) == ('{"text":"x"}', False)
 
 
 def test_the_machine_ends_where_the_table_ends() -> None:

@@ -17,6 +17,7 @@ from pointsman.services.orchestrator.domain.enums import InternalEvent, Trigger
 from pointsman.services.orchestrator.wire.encode.documents import revive
 
 REMEMBERED_LENGTH = 8 * 1024
+KIND = "run"
 _FIELDS: Mapping[str, str] = {
     **{str(trigger): "transitioned" for trigger in Trigger},
     **{str(event): str(event) for event in InternalEvent},
@@ -28,6 +29,8 @@ def transition(row: Transition, view: common.TransitionView.ValueType) -> common
     """A row with its details; with the documents in them instead of its payload, where the view says so."""
     whole = view == common.TRANSITION_VIEW_DETAILS
     message = paging.transition(row)
+    if row.kind != KIND:  # an entry of a merge queue has no typed details: its payload is all there is
+        return message
     if row.event in _FIELDS:
         read = _remembered if len(row.payload) <= REMEMBERED_LENGTH else run_event
         message.run.CopyFrom(read(row.event, row.payload, whole=whole))
