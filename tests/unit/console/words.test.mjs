@@ -71,5 +71,8 @@ test("only the verifier proves; what an agent shows is its word", () => {
   const attempt = { work: { claims: [{ id: "C", criterion_ids: ["V1"], evidence_ids: ["E1"] }], evidence }, finding: undefined };
   assert.equal(provenBy(attempt, "V1"), undefined);
   assert.deepEqual(evidenceFor(attempt, "V1"), ["exit 0"]);
-  assert.equal(provenBy({ ...attempt, finding: { criteria: [{ criterion_id: "V1", passed: false }] } }, "V1"), false);
+  const found = (one) => provenBy({ ...attempt, finding: { criteria: [{ criterion_id: "V1", ...one }] } }, "V1");
+  assert.equal(found({ passed: false }), false);
+  assert.equal(found({ passed: true, evidence: { exit_code: 0 } }), true);
+  assert.equal(found({ passed: true, evidence: { exit_code: 1 } }), undefined, "a failure as on the base proves nothing");
 });

@@ -34,9 +34,19 @@ function shown(children) {
     .map((child) => (child instanceof Node ? child : tame(String(child))));
 }
 
+// New content; the focus goes to the likeness of what had it, else to the page, never to nowhere.
 export function replace(element, ...children) {
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
   element.replaceChildren(...shown(children));
+  if (focused && !focused.isConnected) refocus(element, focused);
   return element;
+}
+
+function refocus(element, before) {
+  /** @type {HTMLElement[]} */
+  const alike = Array.from(element.querySelectorAll(before.tagName));
+  const same = (one) => (before.id ? one.id === before.id : one.textContent === before.textContent);
+  (alike.find(same) ?? document.getElementById("main")).focus({ preventScroll: true });
 }
 
 export function chip(text, tone) {

@@ -10,9 +10,16 @@ export function statusChip(attempt) {
   return chip(proven ? "accepted, PROVEN" : plain(attempt.status), proven ? "good" : tone(attempt.status));
 }
 
-// true and false are the verifier's word; undefined: nobody has proven it either way.
+// true and false are the verifier's word; undefined: nobody has proven it either way. A command that failed as it did on
+// the base is excused, which proves nothing.
 export function provenBy(attempt, criterionId) {
-  return attempt.finding?.criteria.find((one) => one.criterion_id === criterionId)?.passed;
+  const found = attempt.finding?.criteria.find((one) => one.criterion_id === criterionId);
+  if (!found) return undefined;
+  return found.passed && isExcused(found) ? undefined : found.passed;
+}
+
+function isExcused(found) {
+  return found.passed && Boolean(found.evidence?.exit_code);
 }
 
 // What the agent's own evidence says about a criterion, never more than its word.
@@ -36,7 +43,7 @@ export function verdict(attempt) {
   const grade = gradeName(attempt.finding?.proof?.grade);
   const reasons = [
     ...new Set([...(attempt.finding?.proof?.reasons ?? []), ...attempt.judgements.map((one) => one.reason)]),
-  ].filter(Boolean);
+  ].filter((one, _place, all) => one && !all.some((other) => other !== one && other.includes(one)));
   const questions = attempt.finding?.proof?.questions ?? [];
   if (!grade && reasons.length === 0 && questions.length === 0) return null;
   const refused = attempt.status === "rejected";
@@ -107,4 +114,12 @@ export function wantedView(run) {
       ),
     ),
   ];
+}
+
+// What came of running it ourselves; solid green only where it succeeded.
+export function oursChip(found) {
+  const code = found.evidence?.exit_code ?? 0;
+  const text = found.evidence ? `exit ${code}` : found.passed ? "passed" : "failed";
+  if (isExcused(found)) return chip(`we ran it: ${text}, as on the base`, "ask");
+  return h("span", { class: `chip ours ${found.passed ? "good" : "bad"}` }, `we ran it: ${text}`);
 }

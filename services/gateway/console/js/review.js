@@ -10,6 +10,7 @@ import {
   commandsView,
   evidenceFor,
   filesView,
+  oursChip,
   otherFiles,
   provenBy,
   statusChip,
@@ -69,9 +70,9 @@ export class ReviewView {
       replace(this.change);
       return;
     }
-    const latest = mine.at(-1);
-    this.drawHead(latest, mine);
-    replace(this.criteria, this.criteriaView(latest));
+    const looked = mine.find((one) => String(one.attempt) === this.compared) ?? mine.at(-1);
+    this.drawHead(looked, mine);
+    replace(this.criteria, this.criteriaView(looked));
     this.drawChange(mine);
   }
 
@@ -225,17 +226,7 @@ export class ReviewView {
           "p",
           { class: "dim" },
           theirs.length ? theirs.map((text) => [claimed(`agent says ${text}`), " "]) : "the agent shows nothing for it",
-          ours
-            ? [
-                h(
-                  "span",
-                  { class: `chip ours ${ours.passed ? "good" : "bad"}` },
-                  `we ran it: ${ours.evidence ? `exit ${ours.evidence.exit_code ?? 0}` : ours.passed ? "passed" : "failed"}`,
-                ),
-              ]
-            : wanted.verify_command.length
-              ? " not run by us yet"
-              : null,
+          ours ? oursChip(ours) : wanted.verify_command.length ? " not run by us yet" : null,
         ),
         ours?.detail && !ours.passed ? h("pre", { tabindex: "0" }, ours.detail) : null,
         needsWord
@@ -327,7 +318,7 @@ export class ReviewView {
     const now = this.compared || String(withDiff.at(-1).attempt);
     const choose = (value) => {
       this.compared = value;
-      this.drawChange(withDiff);
+      this.draw(this.run, this.attempts);
     };
     return h(
       "div",

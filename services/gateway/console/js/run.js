@@ -126,7 +126,7 @@ class RunPage {
   // The tab that the address names, and the place in it; without one, the tab that what is asked is about.
   goTo(name) {
     const wanted = this.panels.has(name) ? name : INSIDE[name.split("-")[0]];
-    this.tab = wanted || this.tab || (isAboutPlan(this.run.question) ? "plan" : "review");
+    this.tab = wanted || (name && this.tab) || (isAboutPlan(this.run.question) ? "plan" : "review");
     for (const [id, panel] of this.panels) panel.hidden = id !== this.tab;
     for (const anchor of this.tabs.children) {
       if (anchor.hash === `#${this.tab}`) anchor.setAttribute("aria-current", "true");
@@ -135,7 +135,7 @@ class RunPage {
     if (this.tab === "output") this.output.start();
     if (this.tab === "phases") this.loadMachine();
     this.draw();
-    if (name && !this.panels.has(name)) document.getElementById(name)?.scrollIntoView({ block: "center" });
+    if (name && !this.panels.has(name)) reveal(document.getElementById(name));
     if (name.startsWith("event-")) this.timeline.reveal(Number(name.slice(6)));
   }
 
@@ -259,6 +259,14 @@ class RunPage {
     );
     if (this.tab === "journal") this.timeline.draw(transitions);
   }
+}
+
+// Show a place, whatever it is folded into.
+function reveal(place) {
+  if (!place) return;
+  for (let box = place.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+  place.scrollIntoView({ block: "center" });
+  place.classList.add("target");
 }
 
 // Without what changes all the time and is shown elsewhere.

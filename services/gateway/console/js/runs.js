@@ -23,7 +23,10 @@ export async function show(main, { signal, go }) {
   const filters = readFilters();
   const count = h("p", { class: "dim", role: "status", id: "run-count" }, "loading");
   const picked = new Map();
-  const bulk = new BulkBar(picked, () => table.draw(true));
+  const bulk = new BulkBar(picked, () => {
+    all.checked = picked.size > 0 && picked.size === table.items.length;
+    table.draw(true);
+  });
   const all = h("input", { type: "checkbox", "aria-label": "Pick all that are shown" });
   all.addEventListener("change", () => pickAll(all.checked));
   const table = new VirtualTable({
