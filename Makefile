@@ -104,7 +104,7 @@ $(TRACE_VENV)/.stamp: tests/acceptance/requirements.lock
 hook-recordings: $(DEV_STAMP) ## record what the real Claude Code sends to our hooks, for the tests that play it
 	@$(BIN)/python -m tests.acceptance.claude_hooks $(AGENTS)
 
-agents-acceptance: $(DEV_STAMP) ## play a run with each real command-line agent that can be installed, and a scripted model (AGENT="codex aider")
+agents-acceptance: $(DEV_STAMP) ## play a run with each real agent that can be installed, by its command line and by ACP, and a scripted model (AGENT="codex gemini-acp")
 	@$(BIN)/python -m tests.acceptance.agents $(AGENTS) $(AGENT)
 
 mcp-acceptance: $(DEV_STAMP) ## play the MCP server with the MCP Inspector and the real Claude Code, and a scripted model

@@ -30,6 +30,7 @@ class Profile:
     leftovers: tuple[str, ...] = ()
     handoff_inside: bool = False
     output: str = ""
+    protocol: str = ""
     sandbox: tuple[str, str] = ("", "")
     success: tuple[int, ...] = (0,)
     about: str = ""
@@ -48,4 +49,5 @@ def _profile(name: str, fields: dict[str, str | bool | list[str]]) -> Profile:
     inside = bool(fields.get("handoff_inside"))
     prompt = PromptBy(str(fields["prompt"]))
     words = {"about": str(fields["about"]), "output": str(fields.get("output", ""))}
+    words["protocol"] = str(fields.get("protocol", ""))
     return Profile(name, prompt=prompt, handoff_inside=inside, **words, **lists)  # type: ignore[arg-type]

@@ -38,6 +38,7 @@ from pointsman.usage.limits import limit_in
 from pointsman.usage.output import AgentOutput
 from pointsman.worker import handoff as files
 from pointsman.worker import output_reader
+from pointsman.worker.acp_command import ACP, bridged
 from pointsman.worker.agent_environment import AgentBase, AgentEnvironment, set_up_tree
 from pointsman.worker.commit_message import work_message
 from pointsman.worker.git import Clone, GitFailed, text
@@ -61,6 +62,7 @@ MAX_DIFF_BYTES = 1024 * 1024
 UNREAD_TYPES = (BUNDLE_TYPE, DIFF_TYPE)
 """Artifacts that an agent is given in another form: the checked-out tree."""
 HOME = "home"
+LIBRARY = "lib"
 HANDOFF_INSIDE = ".pointsman-handoff"
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
@@ -161,6 +163,8 @@ class CommandAgent:
         }
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
         variables = _variables(job, folders, environment)
+        if self._profile.protocol == ACP:
+            command = bridged(command, folders, folders.scratch / LIBRARY)
         job.transcript.hide(os.environ.get(name, "") for name in self._profile.environment if _SECRET_NAME.search(name))
         return SandboxSpec(
             command,
@@ -284,7 +288,7 @@ def _pointsman_command(folders: AssignmentFolders) -> Path:
     folder = folders.scratch / "bin"
     folder.mkdir()
     script = folder / "pointsman"
-    packages = folders.scratch / "lib"
+    packages = folders.scratch / LIBRARY
     packages.mkdir()
     for package in _own_packages():
         (packages / package.name).symlink_to(package)

@@ -37,6 +37,10 @@ class Program:
     package: str
     variables: Callable[[str, Path], Variables]
     registry: str = "npm"
+    command: str = ""
+    """Its command, where that is not its name."""
+    speaks_as: str = ""
+    """The agent whose tools it has, where those are not its own."""
 
 
 def _claude(url: str, home: Path) -> Variables:
@@ -72,6 +76,11 @@ def _opencode(url: str, home: Path) -> Variables:
     return {}
 
 
+def _qwen(url: str, home: Path) -> Variables:
+    _write(home / ".qwen/settings.json", json.dumps({"security": {"auth": {"selectedType": "openai"}}}))
+    return {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "scripted"}
+
+
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -83,6 +92,13 @@ PROGRAMS = {
     "gemini": Program("@google/gemini-cli", _gemini),
     "aider": Program("aider-chat", _aider, registry="pip"),
     "opencode": Program("opencode-ai", _opencode),
+    "claude-acp": Program(
+        "@agentclientprotocol/claude-agent-acp", _claude, command="claude-agent-acp", speaks_as="claude"
+    ),
+    "codex-acp": Program("@zed-industries/codex-acp", _codex, speaks_as="codex"),
+    "gemini-acp": Program("@google/gemini-cli", _gemini, command="gemini", speaks_as="gemini"),
+    "opencode-acp": Program("opencode-ai", _opencode, command="opencode", speaks_as="opencode"),
+    "qwen-acp": Program("@qwen-code/qwen-code", _qwen, command="qwen", speaks_as="qwen"),
 }
 
 
@@ -109,7 +125,7 @@ def installed(name: str, folder: Path) -> Path:
                 f"{program.package}@latest",
             ]
         ]
-    if not (commands / name).exists():
+    if not (commands / (program.command or name)).exists():
         place.mkdir(parents=True, exist_ok=True)
         for step in steps:
             require(step)
@@ -129,6 +145,8 @@ def require(step: list[str]) -> None:
 def version(commands: Path, name: str, variables: Variables) -> str:
     """What the program says that it is; one that does not start here cannot be had here."""
     done = subprocess.run([commands / name, "--version"], env=variables, capture_output=True, text=True, check=False)
+    if "unexpected argument '--version'" in done.stderr:
+        return "says no version"
     if done.returncode:
         raise Unavailable(f"{name} --version: {(done.stderr or done.stdout).strip()[-500:]}")
     return done.stdout.strip().splitlines()[-1]
@@ -144,8 +162,9 @@ def play(name: str, commands: Path, folder: Path, server: Model) -> dict[str, An
         "HOME": str(home),
         "POINTSMAN_DATA": str(folder / "data"),
     }
-    row: dict[str, Any] = {"agent": name, "version": version(commands, name, variables)}
-    variables |= PROGRAMS[name].variables(f"{server.url}/{name}", home)
+    program = PROGRAMS[name]
+    row: dict[str, Any] = {"agent": name, "version": version(commands, program.command or name, variables)}
+    variables |= program.variables(f"{server.url}/{program.speaks_as or name}", home)
     repository = asyncio.run(example_repository(folder))
     begun = time.monotonic()
     ended = subprocess.run(

@@ -150,6 +150,19 @@ def opencode(asked: Asked) -> list[Say]:
     ]
 
 
+def qwen(asked: Asked) -> list[Say]:
+    """Read, edit, shell, and a file outside of the working tree."""
+    return [
+        Say(tool="read_file", arguments={"file_path": asked.file}),
+        Say(tool="edit", arguments={"file_path": asked.file, "old_string": BEFORE, "new_string": AFTER}),
+        Say(
+            tool="run_shell_command",
+            arguments={"command": prove(), "description": "take the evidence", "is_background": False},
+        ),
+        Say(tool="write_file", arguments={"file_path": asked.claims_file, "content": asked.claims()}),
+    ]
+
+
 def aider(asked: Asked) -> list[Say]:
     """It has no tools: edits in its own format, of the file and of the three that it leaves."""
     evidence = json.dumps([{"id": "E1", "kind": "COMMAND", "command": PROOF, "exit_code": 0}])
@@ -170,6 +183,7 @@ SCRIPTS: dict[str, Callable[[Asked], list[Say]]] = {
     "gemini": gemini,
     "aider": aider,
     "opencode": opencode,
+    "qwen": qwen,
 }
 
 

@@ -152,6 +152,12 @@ def _queue() -> "Typer":
     return app
 
 
+def _notify() -> "Typer":
+    from pointsman.cli.commands.notify import app
+
+    return app
+
+
 def _evidence() -> "Typer":
     from pointsman.cli.commands.evidence import app
 
@@ -326,6 +332,15 @@ COMMANDS: Mapping[str, Command] = {
         Group.OPERATE,
         "serve runs to an MCP client on standard input and output",
         ("mcp", "mcp --repo ~/work/shop"),
+    ),
+    "notify": Command(
+        _notify,
+        Group.OPERATE,
+        "tell a person about every question of a run",
+        (
+            "notify --command 'notify-send Pointsman'",
+            "notify --webhook https://example.org/hook --secret-file hook.secret",
+        ),
     ),
     "serve": Command(_serve, Group.OPERATE, "start one service", ("serve orchestrator",)),
     "migrate": Command(_migrate, Group.OPERATE, "bring the stores' tables up to date", ("migrate",)),

@@ -1,0 +1,138 @@
+"""What an agent may ask of its client: permissions by policy, files and terminals within the places of the assignment."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from acp import RequestError, schema
+
+from pointsman.acp.terminals import Terminals
+
+Say = Callable[..., None]
+"""Prints an event: its type, and its fields."""
+ALLOW = ("allow_once", "allow_always")
+REJECT = ("reject_once", "reject_always")
+
+
+class AssignmentClient:
+    """The client of one session; the first of its places is the working tree."""
+
+    def __init__(self, places: Sequence[Path], say: Say) -> None:
+        self._places = tuple(place.resolve() for place in places)
+        self._say = say
+        self._terminals = Terminals()
+
+    def on_connect(self, conn: Any) -> None:
+        """Nothing is asked of the agent from here."""
+
+    async def request_permission(
+        self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: Any
+    ) -> schema.RequestPermissionResponse:
+        """Allow, once, what stays within the assignment's places; refuse the rest. Nobody is there to be asked."""
+        named = [Path(location.path) for location in tool_call.locations or ()]
+        within = all(self._is_within(path) for path in named)
+        self._say("permission", tool=tool_call.title or tool_call.tool_call_id, allowed=within)
+        wanted = ALLOW if within else REJECT
+        chosen = next((option for kind in wanted for option in options if option.kind == kind), None)
+        if chosen is None:
+            return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+        outcome = schema.AllowedOutcome(outcome="selected", option_id=chosen.option_id)
+        return schema.RequestPermissionResponse(outcome=outcome)
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        """Print what the agent says, plans, does and uses."""
+        if isinstance(update, schema.AgentMessageChunk) and isinstance(update.content, schema.TextContentBlock):
+            self._say("message", text=update.content.text)
+        elif isinstance(update, schema.ToolCallStart):
+            self._say("tool", id=update.tool_call_id, title=update.title, kind=update.kind or "other")
+        elif isinstance(update, schema.ToolCallProgress) and update.status in ("completed", "failed"):
+            self._say("tool_end", id=update.tool_call_id, status=update.status)
+        elif isinstance(update, schema.AgentPlanUpdate):
+            self._say("plan", entries=[f"{entry.status}: {entry.content}" for entry in update.entries])
+        elif isinstance(update, schema.UsageUpdate):
+            cost = update.cost.amount if update.cost is not None and update.cost.currency == "USD" else 0.0
+            self._say("usage", total=update.used, cost_usd=cost)
+
+    async def read_text_file(
+        self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **_: Any
+    ) -> schema.ReadTextFileResponse:
+        """Some lines of a file."""
+        text = self._place(path).read_text(errors="replace")
+        if line is not None or limit is not None:
+            first = max((line or 1) - 1, 0)
+            text = "".join(text.splitlines(keepends=True)[first : first + limit if limit is not None else None])
+        return schema.ReadTextFileResponse(content=text)
+
+    async def write_text_file(
+        self, session_id: str, path: str, content: str, **_: Any
+    ) -> schema.WriteTextFileResponse | None:
+        """A whole file."""
+        place = self._place(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+        return schema.WriteTextFileResponse()
+
+    async def create_terminal(  # noqa: PLR0913, PLR0917 - the signature of the protocol
+        self,
+        session_id: str,
+        command: str,
+        args: list[str] | None = None,
+        env: list[schema.EnvVariable] | None = None,
+        cwd: str | None = None,
+        output_byte_limit: int | None = None,
+        **_: Any,
+    ) -> schema.CreateTerminalResponse:
+        """Start a command; it is within the agent's own containment."""
+        variables = {one.name: one.value for one in env or ()}
+        folder = str(self._place(cwd)) if cwd else str(self._places[0])
+        name = await self._terminals.start([command, *(args or ())], folder, variables, output_byte_limit)
+        return schema.CreateTerminalResponse(terminal_id=name)
+
+    async def terminal_output(self, session_id: str, terminal_id: str, **_: Any) -> schema.TerminalOutputResponse:
+        """What a command printed so far."""
+        terminal = self._terminals.get(terminal_id)
+        printed = bytes(terminal.output).decode(errors="replace")
+        return schema.TerminalOutputResponse(output=printed, truncated=terminal.truncated, exit_status=terminal.status)
+
+    async def wait_for_terminal_exit(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> schema.WaitForTerminalExitResponse:
+        """How a command ended, once it has."""
+        status = (await self._terminals.ended(terminal_id)).status
+        assert status is not None
+        return schema.WaitForTerminalExitResponse(exit_code=status.exit_code, signal=status.signal)
+
+    async def kill_terminal(self, session_id: str, terminal_id: str, **_: Any) -> schema.KillTerminalResponse | None:
+        """End a command."""
+        self._terminals.kill(terminal_id)
+        return schema.KillTerminalResponse()
+
+    async def release_terminal(
+        self, session_id: str, terminal_id: str, **_: Any
+    ) -> schema.ReleaseTerminalResponse | None:
+        """End a command and forget it."""
+        self._terminals.release(terminal_id)
+        return schema.ReleaseTerminalResponse()
+
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> schema.CreateElicitationResponse:
+        """Nobody is there to be asked."""
+        raise RequestError.method_not_found("elicitation/create")
+
+    async def complete_elicitation(self, elicitation_id: str, **_: Any) -> None:
+        """Nothing was asked."""
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """No extension is spoken."""
+        raise RequestError.method_not_found(method)
+
+    async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
+        """No extension is spoken."""
+
+    def _is_within(self, path: Path) -> bool:
+        whole = (self._places[0] / path).resolve()
+        return any(whole.is_relative_to(place) for place in self._places)
+
+    def _place(self, path: str) -> Path:
+        if not self._is_within(Path(path)):
+            raise RequestError.invalid_params({"path": "is outside of the assignment's folders"})
+        return (self._places[0] / path).resolve()

@@ -1,0 +1,82 @@
+"""An agent that speaks the Agent Client Protocol by hand, and does what its first argument says."""
+
+import asyncio
+import os
+import sys
+from typing import Any, cast
+
+from acp import RequestError, run_agent, schema, text_block
+
+
+class ScriptedAgent:
+    """One session, one prompt."""
+
+    def __init__(self, behaviour: str) -> None:
+        self.behaviour = behaviour
+        self.client: Any = None
+        self.cwd = ""
+        self.cancelled = asyncio.Event()
+
+    def on_connect(self, conn: Any) -> None:
+        self.client = conn
+
+    async def initialize(self, protocol_version: int, **_: Any) -> schema.InitializeResponse:
+        return schema.InitializeResponse(protocol_version=protocol_version)
+
+    async def new_session(self, cwd: str, **_: Any) -> schema.NewSessionResponse:
+        self.cwd = cwd
+        return schema.NewSessionResponse(session_id="s1")
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        self.cancelled.set()
+
+    async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> schema.PromptResponse:
+        done: Any = getattr(self, self.behaviour)
+        return schema.PromptResponse(stop_reason=await done(session_id))
+
+    async def say(self, text: str) -> None:
+        chunk = schema.AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text))
+        await self.client.session_update(session_id="s1", update=chunk)
+
+    async def works(self, session_id: str) -> str:
+        await self.client.write_text_file(session_id=session_id, path=f"{self.cwd}/made.txt", content="one\ntwo\n")
+        read = await self.client.read_text_file(session_id=session_id, path=f"{self.cwd}/made.txt", line=2, limit=1)
+        await self.say(f"read {read.content.strip()}")
+        for path in (f"{self.cwd}/made.txt", "/etc/passwd"):
+            await self.say(f"{path.rpartition('/')[2]}: {await self.allowed(session_id, path)}")
+        try:
+            await self.client.read_text_file(session_id=session_id, path="/etc/hostname")
+        except RequestError as error:
+            await self.say(f"outside: {error}")
+        made = await self.client.create_terminal(session_id=session_id, command="echo from the terminal; exit 3")
+        ended = await self.client.wait_for_terminal_exit(session_id=session_id, terminal_id=made.terminal_id)
+        shown = await self.client.terminal_output(session_id=session_id, terminal_id=made.terminal_id)
+        await self.client.release_terminal(session_id=session_id, terminal_id=made.terminal_id)
+        await self.say(f"{shown.output.strip()}, {ended.exit_code}")
+        used = schema.UsageUpdate(
+            session_update="usage_update", used=321, size=1000, cost=schema.Cost(amount=0.5, currency="USD")
+        )
+        await self.client.session_update(session_id=session_id, update=used)
+        return "end_turn"
+
+    async def allowed(self, session_id: str, path: str) -> str:
+        call = schema.ToolCallUpdate(tool_call_id="t1", title="edit", locations=[schema.ToolCallLocation(path=path)])
+        kinds: tuple[Any, ...] = ("allow_always", "allow_once", "reject_once")
+        options = [schema.PermissionOption(option_id=kind, name=kind, kind=kind) for kind in kinds]
+        answer = await self.client.request_permission(session_id=session_id, tool_call=call, options=options)
+        return str(answer.outcome.option_id)
+
+    async def crashes(self, session_id: str) -> str:
+        await self.say("about to die")
+        os._exit(7)
+
+    async def refuses(self, session_id: str) -> str:
+        return "refusal"
+
+    async def waits(self, session_id: str) -> str:
+        await self.say("waiting")
+        await self.cancelled.wait()
+        return "cancelled"
+
+
+asyncio.run(run_agent(cast("Any", ScriptedAgent(sys.argv[1]))))

@@ -1,0 +1,114 @@
+"""Notices: what a receiver gets, signed; at least once, with the question's id, over crashes and refusals."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from pointsman.client import Order
+from pointsman.notify.delivery import Channel
+from pointsman.notify.follower import Place, follow
+from pointsman.notify.notice import Notice, Receiver, body_of, signature
+from pointsman.testing.planes import control_plane_in
+from tests.helpers.eventually import eventually, eventually_now
+from tests.helpers.limits import within
+
+HOSTILE = Notice("q1", "run_1", "<!channel> <http://evil.example|click>", ("accept",), "http://127.0.0.1/#/runs/run_1")
+
+
+class Listening(ThreadingHTTPServer):
+    """A receiver that refuses the first notices."""
+
+    daemon_threads = True
+
+    def __init__(self, refuses: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.refuses = refuses
+        self.got: list[tuple[dict[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Listening
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(500 if len(self.server.got) <= self.server.refuses else 204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that the library gives it
+        pass
+
+
+@contextmanager
+def listening(refuses: int = 0) -> Iterator[Listening]:
+    server = Listening(refuses)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+async def test_a_question_is_told_with_its_id_until_it_is_taken_and_not_again_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "notify.json"
+    with listening(refuses=1) as server:
+        channel = Channel(server.url, Receiver.WEBHOOK, "secret")
+        async with control_plane_in(tmp_path / "data") as client:
+            first = asyncio.create_task(follow(client, Place.read(path), channel))
+            run_id = (await client.runs.submit(Order("fix something", as_action=True))).run.id
+
+            async def is_told() -> bool:
+                return bool(Place.read(path).told)
+
+            await eventually(is_told)
+            first.cancel()
+            again = asyncio.create_task(follow(client, Place.read(path), channel))
+            second = (await client.runs.submit(Order("fix something else", as_action=True))).run.id
+
+            async def both() -> bool:
+                return len(Place.read(path).told) == 2
+
+            await eventually(both)
+            for task in (first, again):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            question = (await client.runs.get(run_id)).question
+    notices = [json.loads(body) for _, body in server.got]
+    assert [one["run_id"] for one in notices] == [run_id, run_id, second], "refused once, then taken; each told once"
+    assert {one["id"] for one in notices[:2]} == {f"{run_id}.{question.id}"}
+    for headers, body in server.got:
+        signed = signature("secret", int(headers["pointsman-timestamp"]), body)
+        assert headers["pointsman-signature"] == f"v1={signed}"
+        assert headers["pointsman-id"] == json.loads(body)["id"]
+
+
+def test_slack_is_given_no_marks_of_others_and_ntfy_a_line() -> None:
+    text = json.loads(body_of(HOSTILE, Receiver.SLACK))["text"]
+    assert "<!channel>" not in text
+    assert text.endswith("<http://127.0.0.1/#/runs/run_1|Answer in the console>")
+    assert body_of(HOSTILE, Receiver.NTFY).decode() == HOSTILE.line
+
+
+async def test_a_command_gets_the_notice_as_one_argument_and_is_tried_again(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    code = (
+        "import pathlib, sys; told = pathlib.Path(sys.argv[1]); first = not told.exists(); "
+        "told.write_text(sys.argv[2]); raise SystemExit(first)"
+    )
+    async with within(30):
+        await Channel(command=(sys.executable, "-c", code, str(told))).send(HOSTILE)
+    assert eventually_now(told.read_text, 5) == HOSTILE.line
