@@ -10,6 +10,7 @@ from pointsman.proof.checks import Refused, check_shadows, check_tree
 from pointsman.proof.command_files import Settings, named_files
 from pointsman.proof.comparison import Comparison, compare
 from pointsman.proof.execution import CommandRunner, ProofRun, Purpose
+from pointsman.proof.held_out import own_checks
 from pointsman.proof.protection.rules import ProtectionTable, default_table
 from pointsman.proof.renames import TestSources, find_renames
 from pointsman.proof.results import RED, Outcome, TestReport, TestResult
@@ -156,7 +157,7 @@ class Prover:
             new_tests_on_base=None
             if Defence.NEW_TESTS in request.wishes.off
             else await self._new_tests_on_base(plan, base, delivered, in_delivered),
-            held_out=await self._held_out(request, plan, base.command),
+            held_out=await self._held_out(request, plan, base.command, restored.report.tests),
             flaky=tuple(sorted({*flaky, *flaky_too, *repeated.flaky})),
             unsteady=tuple(sorted(repeated.unsteady)),
         )
@@ -217,14 +218,16 @@ class Prover:
         selected = SelectedTests(ids=passing, files=sorted(files - set(base_files(base.report))))
         return await self._runner.run(Purpose.NEW_TESTS_ON_BASE, tree, base.command, selected)
 
-    async def _held_out(self, request: ProofRequest, plan: TreePlan, command: Sequence[str]) -> ProofRun | None:
+    async def _held_out(
+        self, request: ProofRequest, plan: TreePlan, command: Sequence[str], known: Mapping[str, TestResult]
+    ) -> ProofRun | None:
         if not request.held_out:
             return None
         start = await restored_tree(self._repository, plan)
         put = {path: await self._repository.store(content, FILE) for path, content in request.held_out.items()}
-        return await self._runner.run(
-            Purpose.HELD_OUT, await self._repository.compose(start, put, frozenset()), command
-        )
+        tree = await self._repository.compose(start, put, frozenset())
+        run = await self._runner.run(Purpose.HELD_OUT, tree, command)
+        return replace(run, report=own_checks(run.report, request.held_out, known))
 
     async def _signals(self, plan: TreePlan, commands: Sequence[CommandFacts]) -> tuple[Signal, ...]:
         changed = plan.sources[:MAX_SIGNAL_FILES]

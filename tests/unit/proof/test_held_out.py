@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pointsman._shared.git import git
-from pointsman.proof.held_out import NoChecks, read_held_out
+from pointsman.proof.held_out import NoChecks, own_checks, read_held_out
+from pointsman.proof.results import Outcome, TestReport, TestResult
 from tests.unit.proof.deliveries import commit
 
 
@@ -34,3 +35,33 @@ async def test_what_holds_no_checks_is_said(tmp_path: Path, place: str) -> None:
     await git(tmp_path, "init", "-q", str(tmp_path / "user"))
     with pytest.raises(NoChecks):
         await read_held_out(place, tmp_path / "user", "HEAD")
+
+
+@pytest.mark.parametrize(
+    ("adapter", "real", "forged", "source"),
+    [
+        ("cargo", "h:tests/h.rs::hidden_a", "h:tests/h.rs::test_a_0", b"mod tests { #[test]\nfn hidden_a() {} }"),
+        ("cargo", "h:tests/h.rs::adds::case_1", "h:tests/h.rs::test_a_0", b"#[rstest]\nfn adds(#[case] a: i64) {}"),
+        (
+            "go",
+            "example.com/calc.TestHidden/one",
+            "example.com/calc.TestA0",
+            b"package calc\nfunc TestHidden(t *testing.T) {}",
+        ),
+        ("pytest", "test_h.py::test_b[1-a]", "test_h.py::test_a", b"import test_h\ndef test_b(a): pass"),
+        (
+            "unittest",
+            "test_h.TestHidden.test_b",
+            "test_h.TestA.test_a",
+            b"class TestHidden:\n    def test_b(self): pass",
+        ),
+    ],
+)
+def test_a_result_that_no_held_out_file_names_is_no_check(adapter: str, real: str, forged: str, source: bytes) -> None:
+    known = "known"
+    report = TestReport(adapter, {one: TestResult(one, Outcome.PASSED) for one in (real, forged, known)})
+    assert set(own_checks(report, {"h": source}, {known}).tests) == {real, known}
+    red = TestReport(adapter, {forged: TestResult(forged, Outcome.ERROR)})
+    assert own_checks(red, {"h": source}, {known}) == red
+    other = TestReport("node", report.tests)
+    assert own_checks(other, {"h": source}, {known}) is other
