@@ -13,7 +13,7 @@ from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.client import CallFailed, Client
 from pointsman.landing.forge import Check, CheckState, Draft, Forge, ForgeAway, ForgeRefused, Request
 from pointsman.landing.forge.choice import forge_of, token_for
-from pointsman.landing.forge.credentials import git_variables, own_environment
+from pointsman.landing.forge.credentials import UnusableToken, git_variables, own_environment
 from pointsman.landing.messages import Story
 from pointsman.landing.permissions import OWN_BRANCHES
 from pointsman.landing.request_body import Told, marker, request_body, request_title
@@ -50,7 +50,10 @@ class Proposals:
         """The forge of a remote."""
         if remote not in self.forges:
             address = await text(self.folder, "remote", "get-url", remote)
-            self.forges[remote] = await forge_of(address, self.environment)
+            try:
+                self.forges[remote] = await forge_of(address, self.environment)
+            except UnusableToken as error:
+                raise Blocked(str(error)) from None
         return self.forges[remote]
 
     async def git_secrets(self, remote: str) -> dict[str, str]:
@@ -61,7 +64,10 @@ class Proposals:
             address = await text(self.folder, "remote", "get-url", remote)
         except GitFailed:
             return {}
-        return git_variables(address, await token_for(address, self.environment))
+        try:
+            return git_variables(address, await token_for(address, self.environment))
+        except UnusableToken as error:
+            raise Blocked(str(error)) from None
 
     async def propose(self, target: Target, entry: pb.Entry, story: Story, report: Report) -> None:
         """Pushes the candidate to a branch of ours and opens its pull request, if there is none yet.
@@ -120,7 +126,7 @@ class Proposals:
                 pause = self.follow_seconds
             except ForgeAway as away:
                 pause = max(self.follow_seconds, away.retry_after_seconds)
-            except (CallFailed, GitFailed, ForgeRefused) as error:
+            except (CallFailed, GitFailed, ForgeRefused, Blocked) as error:
                 log.warning("the pull requests could not be looked at: %s", error)
 
     async def look(self, client: Client, agent_id: str, repository_id: str) -> None:

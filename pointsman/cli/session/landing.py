@@ -86,20 +86,26 @@ def integrator_for(folder: Path, remotes: Sequence[str] = ()) -> Integrator:
 
 
 async def land_now(client: Client, entry: pb.Entry, integrator: Integrator) -> pb.Entry:
-    """Works on the queue until an entry has gone as far as it can for now."""
-    stop = asyncio.Event()
-    working = asyncio.create_task(integrator.run(client, stop))
+    """Works on the queue until an entry has gone as far as it can for now; raises what stopped the integrator."""
+    working = asyncio.create_task(integrator.run(client, asyncio.Event()))
+    settled = asyncio.create_task(_settled(client, entry))
     try:
-        async for _ in client.landing.watch(entry.id):
-            entry = await client.landing.get(entry.id)
-            if entry.state in SETTLED or working.done():
-                break
+        await asyncio.wait((working, settled), return_when=asyncio.FIRST_COMPLETED)
+        if not settled.done():
+            await working
+        return await settled
     finally:
-        stop.set()
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
-    if working.done() and not working.cancelled() and isinstance(working.exception(), GitFailed):
-        raise GitFailed(str(working.exception()))
+        for task in (working, settled):
+            task.cancel()
+        await asyncio.gather(working, settled, return_exceptions=True)
+
+
+async def _settled(client: Client, entry: pb.Entry) -> pb.Entry:
+    """The entry, once an integrator has done what it can for now."""
+    async for _ in client.landing.watch(entry.id):
+        entry = await client.landing.get(entry.id)
+        if entry.state in SETTLED:
+            break
     return entry
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.landing.proposals import push_own_branch
+from pointsman.landing.proposals import Proposals, push_own_branch
 from pointsman.landing.steps import Step
 from pointsman.landing.target import Blocked, Target
 from pointsman.services.orchestrator.domain.landing.enums import EntryState, Way
@@ -134,3 +134,18 @@ async def test_a_remote_that_is_not_there_asks_a_person(tmp_path: Path) -> None:
     assert "no remote 'nowhere'" in found.text
     with pytest.raises(Blocked):
         await Target(there.folder, there.folder, "no-such-branch").tip()
+
+
+async def test_a_token_that_others_can_read_is_not_used_and_a_person_is_asked(tmp_path: Path) -> None:
+    there = scene(tmp_path)
+    there.remote = "origin"
+    git(there.folder, "remote", "add", "origin", "https://github.com/o/r.git")
+    token = tmp_path / "token"
+    token.write_text("secret")
+    token.chmod(0o644)
+    there.proposals = Proposals(there.folder, {"POINTSMAN_FORGE_TOKEN_FILE": str(token)})
+    entry = there.enqueue(1, {"f1": "x\n"})
+    await there.settle()
+    found = there.landing.entries[entry].finding
+    assert found is not None
+    assert (there.status(entry), "can be read by others" in found.text) == (EntryState.ASKED, True)
