@@ -18,7 +18,6 @@ from pointsman._shared.system_time import now_seconds
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
-from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.profiles import Profile, PromptBy
 from pointsman.project import InvalidProjectFile
 from pointsman.project.includes import IncludeTooLarge
@@ -42,6 +41,7 @@ from pointsman.worker.acp_command import ACP, bridged
 from pointsman.worker.agent_environment import AgentBase, AgentEnvironment, set_up_tree
 from pointsman.worker.commit_message import work_message
 from pointsman.worker.git import Clone, GitFailed, text
+from pointsman.worker.job_usage import read_usage
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
 from pointsman.worker.prompt import is_judge, prompt_for
@@ -96,7 +96,7 @@ class CommandAgent:
                     ended, output = await self._run(job, visible, prompt, environment)
                 log.info("%s: the command of %s ended: %s", job.agent_id, job.assignment.id, ended.notes)
                 _move_handoff_out(visible, folders)
-                _read_usage(job, folders, output)
+                read_usage(job, folders.handoff, output)
                 self._require_success(ended, output)
                 _remove_leftovers(folders.tree, self._profile.leftovers)
                 return await self._read_output(job, folders, clone, output)
@@ -213,17 +213,6 @@ class CommandAgent:
             made = await _coder_result(job, folders, clone) if _writes(job) else None
             return _stage_result(folders, made, output, job)
         return _OUTPUT_READERS[purpose](folder, job)  # type: ignore[no-any-return]
-
-
-def _read_usage(job: Job, folders: AssignmentFolders, output: AgentOutput) -> None:
-    """Reads the usage that the agent reports, in a file or as it prints; it counts even when the attempt fails."""
-    if (used := output.used) is not None:
-        job.usage.tokens, job.usage.cost_micros = used.tokens, used.cost_micros or 0
-        job.usage.unpriced_tokens = used.unpriced_tokens
-        job.attributes["gen_ai.response.model"] = used.model
-    if (folders.handoff / files.USAGE).exists():
-        usage = output_reader.read_message(folders.handoff, files.USAGE, Usage())
-        job.usage.tokens, job.usage.cost_micros = max(usage.tokens, 0), max(usage.cost_micros, 0)
 
 
 def _writes(job: Job) -> bool:

@@ -25,6 +25,7 @@ from pointsman._shared.redaction import redact
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.extras import MODULES, how_to_install, is_installed
 from pointsman.credentials.location import LOCK, owner_of
+from pointsman.notify.follower import Place
 from pointsman.sandbox import probe, supports_grades
 from pointsman.services.all_in_one import CONTEXTS, migrations_of
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
@@ -90,6 +91,9 @@ def _extras() -> Iterator[Finding]:
     for extra in MODULES:
         detail = "installed" if is_installed(extra) else f"not installed ({how_to_install(extra)})"
         yield Finding(f"extra {extra}", ok=True, detail=detail)
+    for kept in sorted(load(StoreSettings).directory.glob("notify-*.json")):
+        told = len(Place.read(kept).told)
+        yield Finding("notices", ok=True, detail=f"{kept.stem.removeprefix('notify-')}: told of {told} questions")
     if load(GatewaySettings).mcp:
         advice = "" if is_installed("mcp") else how_to_install("mcp")
         yield Finding("/mcp of the gateway", is_installed("mcp"), "asked for by POINTSMAN_GATEWAY_MCP", advice)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.assignment_pb2 import Capability
+from pointsman.cli.options.extras import require_extra
 from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.usable_repository import repository_at
 from pointsman.cli.session.worker_settings import WorkerSettings
@@ -86,7 +87,9 @@ def _existing(places: Sequence[Path]) -> tuple[str, ...]:
 
 
 def require_program(profile: Profile | None) -> None:
-    """Ends the command if the agent's program is missing; a path relative to the working tree cannot be checked yet."""
+    """Ends the command if the agent's program, or our side of its protocol, is missing; a path relative to the working tree cannot be checked yet."""
+    if profile is not None and profile.protocol:
+        require_extra(profile.protocol)
     program = profile.command[0] if profile else ""
     if not program or "{" in program or (os.sep in program and not Path(program).is_absolute()):
         return

@@ -50,6 +50,19 @@ async def test_a_command_that_failed_by_a_limit_says_which_and_another_failure_i
         assert not isinstance(failed.value, LimitReached), "without a known format nobody knows whose words they are"
 
 
+async def test_a_usage_file_wins_over_what_is_printed_and_a_printed_price_may_be_unknown(tmp_path: Path) -> None:
+    lines = "\n".join(map(json.dumps, LIMITED[:1]))
+    code = (
+        "import os, pathlib; folder = pathlib.Path(os.environ['POINTSMAN_HANDOFF']); "
+        f"(folder / 'detail_design.md').write_text('d'); print({lines!r}); "
+    )
+    leave = "(folder / 'usage.json').write_text('{\"tokens\": 5, \"cost_micros\": 9}')"
+    for more, expected in (("", (10, 0, 10)), (leave, (5, 9, 0))):
+        command = (sys.executable, "-I", "-c", code + more)
+        usage = (await work_on(Profile("box", command, output="codex-json"), tmp_path)).usage
+        assert (usage.tokens, usage.cost_micros, usage.unpriced_tokens) == expected
+
+
 async def test_the_assignment_goes_back_with_the_limit_and_polls_name_the_account(tmp_path: Path) -> None:
     handler = CommandAgent(Workspace(tmp_path, {}), printing(LIMITED, output="codex-json")).work
     billing = Billing("codex/1", ("claude/2",))
