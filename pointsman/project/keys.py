@@ -27,7 +27,7 @@ WORKSPACE: Mapping[str, Key] = {
     "include": Key(_TREE_PATHS, "Files that git ignores and a tree needs; globs. `.worktreeinclude` is read too."),
     "cache": Key(_FOLDERS, "Folders of downloads that set-up may read."),
     "read": Key(_FOLDERS, "Folders outside the tree that agents and proofs may read."),
-    "ports": Key(values.integer(0, 64), "Ports of its own for each assignment.", is_used=False),
+    "ports": Key(values.integer(0, 64), "Ports of its own for each assignment."),
     "services": Key(values.services, "Services of its own for each assignment.", is_used=False),
     "env": Key(values.variables, "Variables for set-up, agents and proofs."),
     "timeout": Key(values.integer(1, 86_400), "Seconds for all set-up commands together."),

@@ -33,6 +33,7 @@ REFUSALS = (
     b"is not visible in the sandbox",
 )
 """What programs say when the sandbox refuses something."""
+REFUSED_LINES, REFUSED_LENGTH = 3, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,21 @@ class CommandResult:
         said = [f"isolation {self.level}"]
         if self.strays:
             said.append(f"{self.strays} processes that it left behind were killed")
-        if self.level > Level.NONE and any(words in self.output for words in REFUSALS):
-            said.append("the sandbox may have refused what it tried; --read and [workspace] read show it more")
+        if refused := self.refused_lines:
+            named = " · ".join(refused)
+            said.append(
+                f"the sandbox may have refused what it tried ({named}); --read and [workspace] read show it more"
+            )
         return "; ".join(said)
+
+    @property
+    def refused_lines(self) -> tuple[str, ...]:
+        """What the command printed about things that it was refused, with their paths; the output is all that is known."""
+        if self.level is Level.NONE or not any(words in self.output for words in REFUSALS):
+            return ()
+        lines = [line.strip() for line in self.output.splitlines() if any(words in line for words in REFUSALS)]
+        shown = dict.fromkeys(line.decode(errors="replace").replace("\0", "")[:REFUSED_LENGTH] for line in lines)
+        return tuple(shown)[:REFUSED_LINES]
 
     def excerpt(self, length: int = 2000) -> str:
         """What of the output explains how it ended, as text without NUL."""

@@ -2,10 +2,9 @@
 
 import os
 import re
-import shlex
 import shutil
-import sys
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-import pointsman
 from pointsman._shared.system_time import now_seconds
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -44,6 +42,8 @@ from pointsman.worker.git import Clone, GitFailed, text
 from pointsman.worker.job_usage import read_usage
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
+from pointsman.worker.own_program import LIBRARY, make_command, own_program
+from pointsman.worker.ports import NoPorts, lease_ports, port_variables
 from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.provider_limits import limit_message
 from pointsman.worker.sdk import GiveUp, Job, LimitReached, log
@@ -62,7 +62,6 @@ MAX_DIFF_BYTES = 1024 * 1024
 UNREAD_TYPES = (BUNDLE_TYPE, DIFF_TYPE)
 """Artifacts that an agent is given in another form: the checked-out tree."""
 HOME = "home"
-LIBRARY = "lib"
 HANDOFF_INSIDE = ".pointsman-handoff"
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
@@ -79,9 +78,10 @@ class CommandAgent:
     async def work(self, job: Job) -> Message:
         """Does an assignment of any purpose but VERIFY; invalid output is a failed attempt with its reason."""
         async with self._workspace.folders(job) as folders:
+            held = ExitStack()
             try:
                 clone = await self._check_out(job, folders)
-                environment = await self._set_up(job, folders, clone)
+                environment = await self._set_up(job, folders, clone, held)
                 visible = self._with_handoff_inside(folders)
                 contents = files.handoff_files(job.lease, await _artifact_texts(job))
                 contents += await _survey(job, clone)
@@ -102,8 +102,10 @@ class CommandAgent:
                 return await self._read_output(job, folders, clone, output)
             except (SetupFailed, IncludeTooLarge, InvalidProjectFile) as error:
                 raise GiveUp(str(error), permanent=True) from None
-            except (InvalidFile, GitFailed) as error:
+            except (InvalidFile, GitFailed, NoPorts) as error:
                 raise GiveUp(str(error)) from None
+            finally:
+                held.close()
 
     async def _run(
         self, job: Job, folders: AssignmentFolders, prompt: str, environment: AgentEnvironment
@@ -115,14 +117,18 @@ class CommandAgent:
         output.close()
         return ended, output
 
-    async def _set_up(self, job: Job, folders: AssignmentFolders, clone: Clone | None) -> AgentEnvironment:
-        """Sets the tree up as the project file of the run says."""
+    async def _set_up(
+        self, job: Job, folders: AssignmentFolders, clone: Clone | None, held: ExitStack
+    ) -> AgentEnvironment:
+        """Sets the tree up as the project file of the run says; its ports are held as long as the assignment."""
         if clone is None:
             return AgentEnvironment()
         workspace = self._workspace
         head = await text(folders.tree, "rev-parse", "HEAD")
         base = AgentBase(clone.path, head, await workspace.project_of(job, clone), workspace.user_folder(job))
-        return await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
+        made = await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
+        ports = held.enter_context(lease_ports(base.project.workspace.ports))
+        return replace(made, variables={**made.variables, **port_variables(ports)})
 
     async def _check_out(self, job: Job, folders: AssignmentFolders) -> Clone | None:
         """Checks out the tree to work on: the coder's result for reviewers, else the base commit."""
@@ -172,7 +178,7 @@ class CommandAgent:
             clean_environment(variables, self._profile.environment),
             writable=(folders.tree, folders.handoff, folders.scratch),
             readable=(
-                *_own_program(),
+                *own_program(),
                 *toolchain_folders().values(),
                 *self._named_places(command),
                 *map(Path, self._profile.readable),
@@ -225,7 +231,7 @@ def _variables(job: Job, folders: AssignmentFolders, environment: AgentEnvironme
     return {
         **environment.variables,
         **{name: str(folder) for name, folder in toolchain_folders().items()},
-        "PATH": os.pathsep.join((str(_pointsman_command(folders)), path)),
+        "PATH": os.pathsep.join((str(make_command(folders.scratch)), path)),
         "HOME": str(folders.scratch / HOME),
         "TMPDIR": str(folders.scratch),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -270,33 +276,6 @@ def _remove_leftovers(tree: Path, leftovers: Iterable[str]) -> None:
             shutil.rmtree(place, ignore_errors=True)
         else:
             place.unlink(missing_ok=True)
-
-
-def _pointsman_command(folders: AssignmentFolders) -> Path:
-    """Creates a folder with a `pointsman` command that works even where Pointsman is not installed."""
-    folder = folders.scratch / "bin"
-    folder.mkdir()
-    script = folder / "pointsman"
-    packages = folders.scratch / LIBRARY
-    packages.mkdir()
-    for package in _own_packages():
-        (packages / package.name).symlink_to(package)
-    code = f"import sys; sys.path.insert(0, {str(packages)!r}); from pointsman.cli.__main__ import main; main()"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n')
-    script.chmod(0o755)
-    return folder
-
-
-def _own_program() -> tuple[Path, ...]:
-    """What the `pointsman` command of an agent needs: the interpreter, its packages, and this one."""
-    own, generated = _own_packages()
-    return (Path(sys.prefix), Path(sys.base_prefix), own, own / "services", generated)
-
-
-def _own_packages() -> tuple[Path, Path]:
-    """This package and the one that its generated code imports; the folder around them may be the user's clone."""
-    own = Path(pointsman.__file__).parent
-    return own, own.parent / "buf"
 
 
 async def _survey(job: Job, clone: Clone | None) -> list[files.HandoffFile]:

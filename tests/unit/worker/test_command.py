@@ -18,6 +18,8 @@ from pointsman.worker import CommandAgent, Workspace, command
 from pointsman.worker.sdk import GiveUp, Job
 from tests.helpers.levels import levels_here
 from tests.unit.worker.agents import lease
+from tests.unit.worker.repositories import repository
+from tests.unit.worker.test_verifier import Shelf
 
 LEAVE = 'import os, pathlib, sys; pathlib.Path(os.environ["POINTSMAN_HANDOFF"], "detail_design.md").write_text({})'
 
@@ -149,3 +151,22 @@ async def test_the_attempt_that_a_command_reads_is_that_at_the_task_over_the_who
 
 async def test_work_that_is_on_no_task_counts_how_often_it_was_handed_out(home: Path, tmp_path: Path) -> None:
     assert await design(leaving('os.environ["POINTSMAN_ATTEMPT"]'), tmp_path) == "1"
+
+
+@pytest.mark.skipif(available_level() < Level.LANDLOCK, reason="nothing is isolated here")
+async def test_what_was_refused_is_named_with_its_path(home: Path, tmp_path: Path) -> None:
+    told = 'str(pathlib.Path("/usr/written").write_text("x"))'
+    with pytest.raises(GiveUp, match=r"may have refused what it tried \(.*'/usr/written'\)"):
+        await design(leaving(told), tmp_path)
+
+
+async def test_an_agent_has_the_ports_of_its_project(home: Path, tmp_path: Path) -> None:
+    toml = "[workspace]\nports = 2\n"
+    base = await repository(tmp_path / "user", {"pointsman.toml": toml})
+    asked = lease(assignments.PURPOSE_DESIGN, design=work.DesignRequest(intent="greet"))
+    asked.assignment.repository.id, asked.assignment.repository.base_commit = "repo", base
+    job = Job(Shelf(base), "box-designer", asked, Usage())  # type: ignore[arg-type]
+    told = 'str(int(os.environ["POINTSMAN_PORT_1"]) - int(os.environ["POINTSMAN_PORT_0"]))'
+    made = await CommandAgent(Workspace(tmp_path / "worker", {"repo": tmp_path / "user"}), leaving(told)).work(job)
+    assert isinstance(made, handoff.DetailDesign)
+    assert made.design_md.text == "1"

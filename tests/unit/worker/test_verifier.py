@@ -246,3 +246,16 @@ async def test_a_survey_has_all_four_files_and_finds_the_tests(yard: Yard) -> No
     assert report.analysis_meta.text
     assert report.operations.text
     assert report.is_survey
+
+
+async def test_a_proof_has_the_ports_of_its_project(tmp_path: Path) -> None:
+    files = {
+        "pointsman.toml": "[workspace]\nports = 2\n",
+        "check.sh": 'test "$POINTSMAN_PORT_1" -gt 1024\n',
+        "a": "1\n",
+    }
+    base = await repository(tmp_path / "user", files)
+    coder = await clone_of(tmp_path / "user", tmp_path / "coder")
+    workspace = Workspace(tmp_path / "verifier", {"repo": tmp_path / "user"})
+    yard = Yard(base, coder, Verifier(workspace), Shelf(base), tmp_path)
+    assert (await yard.verify(await yard.task("T1", {"a": "2\n"}))).tasks[0].accepted

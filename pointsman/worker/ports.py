@@ -1,0 +1,57 @@
+"""Leases blocks of ports, so that servers of assignments on one machine never meet, whichever process started them."""
+
+import fcntl
+import os
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+FIRST_PORT, BLOCK, BLOCKS = 20_000, 64, 190
+"""Below the ports that Linux gives out by itself, from 32768 on."""
+LOCALHOST = "127.0.0.1"
+
+
+class NoPorts(Exception):
+    """Every block is leased, or has a port that somebody else listens on."""
+
+
+@contextmanager
+def lease_ports(count: int, folder: Path | None = None) -> Iterator[tuple[int, ...]]:
+    """A block's first `count` ports; a lock of the system, held while the block lasts, ends with the process."""
+    if not count:
+        yield ()
+        return
+    place = folder or Path(tempfile.gettempdir()) / f"pointsman-ports-{os.getuid()}"
+    place.mkdir(mode=0o700, exist_ok=True)
+    for number in range(BLOCKS):
+        ports = tuple(range(FIRST_PORT + number * BLOCK, FIRST_PORT + number * BLOCK + count))
+        with (place / str(ports[0])).open("a") as lock:
+            if _is_locked(lock.fileno()) and all(map(_is_free, ports)):
+                yield ports
+                return
+    raise NoPorts(
+        f"all {BLOCKS} blocks of ports are leased or in use ({place}); end other assignments, or lower [workspace] ports"
+    )
+
+
+def _is_locked(lock: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _is_free(port: int) -> bool:
+    """Whether nobody listens on it, who has no lease of ours."""
+    with socket.socket() as probe, suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((LOCALHOST, port))
+        return True
+    return False
+
+
+def port_variables(ports: Sequence[int]) -> dict[str, str]:
+    """`POINTSMAN_PORT_0` and so on."""
+    return {f"POINTSMAN_PORT_{number}": str(port) for number, port in enumerate(ports)}
