@@ -25,10 +25,22 @@ FIRST_VIEW = """() => new Promise((done) => {
   look();
 })"""
 CHANGED = """() => new Promise((done) => {
-  const ended = () => document.querySelector('#run-head h1')?.textContent.includes('CANCELLED');
+  const ended = () => document.querySelector('#run-head h1')?.textContent.includes('cancelled');
   new MutationObserver((_, observer) => { if (ended()) { observer.disconnect(); done(Date.now()); } })
     .observe(document.getElementById('main'), { subtree: true, childList: true });
 })"""
+WIRE = """() => {
+  const seen = performance.getEntriesByName('first-view')[0].startTime;
+  const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+  return all.filter((one) => one.startTime < seen).reduce((sum, one) => sum + one.encodedBodySize, 0);
+}"""
+COUNTS = "/api/v1/orchestrator.OrchestratorService/CountRuns"
+ROUND_TRIP = f"""async () => {{
+  const begun = performance.now();
+  const answer = await fetch('{COUNTS}');
+  const size = (await answer.arrayBuffer()).byteLength;
+  return [performance.now() - begun, size];
+}}"""
 IS_LIVE = "() => document.getElementById('live').textContent === 'live'"
 
 
@@ -48,6 +60,17 @@ async def update(here: Console, page: Page) -> float:
     await here.plane.runs.CancelRun(pb.CancelRunRequest(request_id=here.plane.request_id(), run_id=run.id))
     at_ms = float(await seen)
     return at_ms - float((await here.plane.get(run.id)).updated_at.ToMicroseconds()) / 1000
+
+
+async def report_weight(page: Page, url: str, updates: Sequence[float]) -> None:
+    """One line: what the first view and the one poll weigh, and an update against a round trip through the gateway."""
+    await load(page, url, FIRST_VIEW)
+    first_view_bytes = int(await page.evaluate(WIRE))
+    trips = [await page.evaluate(ROUND_TRIP) for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
+    trip_ms = sorted(ms for ms, _ in trips)[len(trips) // 2]
+    figures = {"first_view_bytes": first_view_bytes, "poll_bytes": trips[0][1], "round_trip_ms": round(trip_ms, 1)}
+    ratio = sorted(updates)[len(updates) // 2] / trip_ms
+    print(json.dumps({"bench": "gateway weight", **figures, "update_ratio": round(ratio, 1)}), flush=True)
 
 
 def report(name: str, empty: Sequence[float], view: Sequence[float], updates: Sequence[float]) -> None:
@@ -76,10 +99,14 @@ async def measure(here: Console, page: Page) -> None:
 async def browse() -> None:
     """One browser, one control plane."""
     with tempfile.TemporaryDirectory() as data:
-        async with console(Path(data), NOBODY) as here, async_playwright() as playwright:
+        async with console(Path(data), NOBODY, asks_for_a_code=False) as here, async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=system_browser(), args=["--no-sandbox"])
             page = await (await browser.new_context(viewport=DESKTOP)).new_page()  # type: ignore[arg-type]
             await measure(here, page)
+            fresh = await (await browser.new_context(viewport=DESKTOP)).new_page()  # type: ignore[arg-type]
+            run = await here.plane.reached((await here.plane.submit()).id, runs.RUN_STATE_CODER_EXEC)
+            updates = [await update(here, page) for _ in range(WARM_UP + ROUNDS // 3)][WARM_UP:]
+            await report_weight(fresh, f"{here.address}/runs/{run.id}", updates)
             await browser.close()
 
 

@@ -160,6 +160,7 @@ class RunPage {
         : {};
       this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq, ...known };
       this.refresh();
+      if (ends) this.draw();
     }
     this.redraw();
   }
