@@ -83,7 +83,7 @@ async def _until_asked(client: Client, run_id: str, view: View) -> None:
         if run.HasField("question"):
             return
         if run.waiting_for.kind == WaitKind.WAIT_KIND_AGENT:
-            await missing_agents.check()
+            await missing_agents.check(reserved=run.reserved)
         await asyncio.sleep(TICK_SECONDS)
 
 

@@ -39,7 +39,7 @@ class MissingAgents:
         self._checks: dict[Capability.ValueType, int] = {}
         self._hinted: set[Capability.ValueType] = set()
 
-    async def check(self) -> None:
+    async def check(self, *, reserved: bool = False) -> None:
         """Warns about work that stays open although no agent with its capability is busy."""
         states = (ASSIGNMENT_STATE_OPEN,)
         waiting = {item.capability async for item in self._client.agents.assignments(self._run_id, states)}
@@ -50,9 +50,21 @@ class MissingAgents:
         there = [one async for one in self._client.agents.all() if one.state != AGENT_STATE_LOST]
         late -= {kind for one in there if one.state == AGENT_STATE_WORKING for kind in one.capabilities}
         self._hinted |= late
+        if reserved:
+            self._say_reserved(late)
+            return
         idle = {kind: [one.id for one in there if {kind, INSTEAD.get(kind)} & {*one.capabilities}] for kind in late}
         for line in (*hints(kind for kind in late if not idle[kind]), *_idle_agent_lines(idle)):
             print(line, file=sys.stderr)
+
+    def _say_reserved(self, late: Iterable[Capability.ValueType]) -> None:
+        """Says how to bring the crew of a run back, whose work nobody else is given."""
+        missing = ", ".join(sorted((BUILT_IN | BY_COMMAND)[kind] for kind in late))
+        if missing:
+            again = f"pointsman watch {self._run_id} --repo . --agent claude"
+            print(
+                f"its own {missing} is not there, and its work is for its crew alone; go on: {again}", file=sys.stderr
+            )
 
 
 def _idle_agent_lines(idle: Mapping[Capability.ValueType, Sequence[str]]) -> Iterator[str]:

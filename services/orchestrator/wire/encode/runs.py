@@ -76,6 +76,7 @@ def run(view: RunView) -> runs.Run:
         accepted_commit=it.accepted_commit,
         end_reason=it.end_reason,
         replans=it.replans,
+        reserved=it.order.reserved,
         seq=view.seq,
         traceparent=it.order.traceparent,
         template=it.order.template,
