@@ -15,8 +15,14 @@ from others import contract, others
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = {"run": "requirements.lock", "build": "requirements-build.lock", "develop": "requirements-dev.lock"}
 PAGE = ROOT / "docs/licences.md"
-ELSEWHERE = {"colorama": "BSD-3-Clause", "tzdata": "Apache-2.0"}
-"""Packages that are locked for other systems than the one the page is made on."""
+ELSEWHERE = {
+    "agent-client-protocol": "Apache-2.0",
+    "colorama": "BSD-3-Clause",
+    "httpx2-jsfetch": "BSD-3-Clause",
+    "pywin32": "PSF-2.0",
+    "tzdata": "Apache-2.0",
+}
+"""Packages that are locked for other systems than the one the page is made on, or name no licence in their metadata."""
 SPDX = {
     "MIT License": "MIT", "Apache Software License": "Apache-2.0", "Apache": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0", "Apache 2.0": "Apache-2.0", "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
@@ -52,6 +58,8 @@ def licence_of(name: str) -> str:
         line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or () if line.startswith("License")
     ]
     found = next((text for text in (*named, *classified) if text and text != "DFSG approved"), "")
+    if not found and name in ELSEWHERE:
+        return ELSEWHERE[name]
     if not found:
         raise SystemExit(f"{name} does not say its licence; look it up and add it to ELSEWHERE")
     return SPDX.get(found, found)

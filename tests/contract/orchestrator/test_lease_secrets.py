@@ -1,11 +1,11 @@
 """The secret of a lease, on both databases: without it nothing of the lease is to be had, and it is stored nowhere."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, Inspector, create_engine, inspect, text
 
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
@@ -13,6 +13,9 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.services.chassis.core.caller import LOCAL
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import secret_digest
+from pointsman.services.chassis.storage.alembic_upgrade import upgrade
+from pointsman.services.chassis.storage.migrate import CHASSIS_MIGRATIONS
+from pointsman.services.orchestrator.__main__ import MIGRATIONS
 from pointsman.services.orchestrator.domain.views import LeaseView
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.agents import Holder
@@ -22,6 +25,7 @@ from tests.contract.orchestrator.test_handing_in import handing_in, researching,
 from tests.contract.orchestrator.test_service import good_report
 from tests.scenarios.planes import NOBODY, Plane, plane
 
+LAST_WITHOUT_SECRETS = "0004"
 WRONG = "lease_" + "0" * 64
 TABLES = (
     "entities", "journal", "outbox", "timers", "idempotency", "assignments", "documents", "agents", "run_index", "artifacts",
@@ -178,19 +182,28 @@ async def test_a_lease_that_is_live_during_the_upgrade_goes_back_and_its_holder_
         assert (await store.ledger.submit(stored.caller(), stored.report(again))).accepted
 
 
-def as_the_version_before(connection: object) -> None:
-    for change in (
-        "ALTER TABLE assignments DROP COLUMN secret_digests",
-        "ALTER TABLE assignments DROP COLUMN secret_epoch",
-        "ALTER TABLE assignments DROP COLUMN excluded_principals",
-        "ALTER TABLE agents DROP COLUMN principal",
-        "ALTER TABLE artifacts DROP COLUMN principal",
-        "DROP TABLE outputs",
-        "ALTER TABLE assignments DROP COLUMN reserved",
-        "ALTER TABLE agents DROP COLUMN run_ids",
-        "DROP TABLE entry_index",
-        "DROP INDEX run_index_by_outcome",
-        *(f"ALTER TABLE run_index DROP COLUMN {name}" for name in ("outcome", "asked_at_us", "words")),
-        "UPDATE context_version SET version_num = '0004'",
-    ):
-        connection.execute(text(change))  # type: ignore[attr-defined]
+def as_the_version_before(connection: Connection) -> None:
+    """Take away what migrations after this version have added."""
+    before = create_engine("sqlite://")
+    with before.begin() as old:
+        upgrade(old, CHASSIS_MIGRATIONS, "chassis_version")
+        upgrade(old, MIGRATIONS, "context_version", LAST_WITHOUT_SECRETS)
+        go_back(inspect(old), inspect(connection), lambda change: connection.execute(text(change)))
+    before.dispose()
+    connection.execute(text(f"UPDATE context_version SET version_num = '{LAST_WITHOUT_SECRETS}'"))
+
+
+def go_back(old: Inspector, new: Inspector, change: Callable[[str], object]) -> None:
+    """Drop the tables, indexes and columns that were not there."""
+    for name in new.get_table_names():
+        if name not in old.get_table_names():
+            change(f"DROP TABLE {name}")
+            continue
+        known = {index["name"] for index in old.get_indexes(name)}
+        for index in new.get_indexes(name):
+            if index["name"] not in known:
+                change(f"DROP INDEX {index['name']}")
+        columns = {column["name"] for column in old.get_columns(name)}
+        for column in new.get_columns(name):
+            if column["name"] not in columns:
+                change(f"ALTER TABLE {name} DROP COLUMN {column['name']}")
