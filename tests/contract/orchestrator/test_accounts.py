@@ -76,6 +76,7 @@ async def test_only_who_holds_the_lease_pauses_and_only_their_own_account(databa
     async with orchestrator(database_url, clock=clock) as store:
         await researching(store, "run_1")
         (held,) = await poll(store, "box-1", ACCOUNT)
+        assert await poll(store, "mallory", ACCOUNT) == [], "she shares the account and holds nothing"
         assert not await give_back(store, held, for_ever, "mallory")
         assert await store.store.database.read(store.accounts.paused) == {}
         assert await give_back(store, held, for_ever)

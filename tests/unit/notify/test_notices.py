@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pointsman.client import Order
+from pointsman.api.orchestrator.v1.run_pb2 import ANSWER_KIND_CLARIFIED
+from pointsman.client import Order, Reply
 from pointsman.notify.delivery import Channel
 from pointsman.notify.follower import Place, follow
 from pointsman.notify.notice import Notice, Receiver, body_of, signature
@@ -94,6 +95,35 @@ async def test_a_question_is_told_with_its_id_until_it_is_taken_and_not_again_af
         signed = signature("secret", int(headers["pointsman-timestamp"]), body)
         assert headers["pointsman-signature"] == f"v1={signed}"
         assert headers["pointsman-id"] == json.loads(body)["id"]
+
+
+async def test_a_question_that_took_the_place_of_another_is_told_once(tmp_path: Path) -> None:
+    """Two questions in the journal before anybody follows it: the first was answered and needs nobody."""
+    path = tmp_path / "notify.json"
+    with listening() as server:
+        async with control_plane_in(tmp_path / "data") as client:
+            run_id = (await client.runs.submit(Order("fix something", as_action=True))).run.id
+
+            async def asks() -> str:
+                return (await client.runs.get(run_id)).question.id
+
+            first = await eventually(asks)
+            unsure = Reply(ANSWER_KIND_CLARIFIED, "something else", confidence=0.1)
+            second = (await client.runs.answer(run_id, first, unsure)).question.id
+            assert second not in ("", first)
+            following = asyncio.create_task(follow(client, Place.read(path), Channel(server.url)))
+            last = (await client.runs.submit(Order("fix something", as_action=True))).run.id
+
+            async def is_told() -> bool:
+                return len(Place.read(path).told) >= 2
+
+            await eventually(is_told)
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+    told = [json.loads(body)["id"] for _, body in server.got]
+    assert told[0] == f"{run_id}.{second}"
+    assert [one.partition(".")[0] for one in told] == [run_id, last]
 
 
 def test_slack_is_given_no_marks_of_others_and_ntfy_a_line() -> None:
