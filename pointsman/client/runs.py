@@ -57,6 +57,8 @@ class Order:
     """The workers that come along with it; None means whoever polls."""
     review_plan: bool = False
     """A person looks at the plan before the work begins."""
+    brings_plan: bool = False
+    """The submitter answers that question with a plan; no planner is asked for the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class Runs:
             proof_terms=order.proof_terms,
             crew=order.crew,
             review_plan=order.review_plan,
+            brings_plan=order.brings_plan,
         )
         if order.barrier_timeout_seconds:
             request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))

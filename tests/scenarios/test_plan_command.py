@@ -46,3 +46,22 @@ async def test_a_plan_waits_for_a_person_and_the_edited_one_is_what_is_done(tmp_
     assert code == 0, output
     assert "T1 accepted by the verifier" in output
     assert "T2 accepted" not in output
+
+
+async def test_a_plan_that_a_team_has_is_worked_through_without_a_planner(tmp_path: Path) -> None:
+    folder = await example_repository(tmp_path / "shops")
+    tasks = tmp_path / "tasks.md"
+    tasks.write_text("## Phase 1\n- [x] T001 Think\n- [ ] T1 write price() in shop/price.py\n")
+    where = {"POINTSMAN_DATA": str(tmp_path / "data"), "PATH": os.environ["PATH"]}
+    asked = ("run", "write the functions of the shop", "--repo", str(folder), *CREW, "--tasks", str(tasks))
+    code, output = finished(*asked, **where)
+    assert code == 0, output
+    assert "T1 accepted by the verifier" in output
+    assert "T2" not in output, "the planner would have made three tasks"
+
+
+def test_a_plan_without_open_tasks_is_refused_before_anything_is_submitted(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.md"
+    tasks.write_text("- [x] T001 Done\n")
+    code, output = finished("run", "do it", "--tasks", str(tasks), POINTSMAN_DATA=str(tmp_path / "data"))
+    assert (code, "every task is done" in output) == (2, True), output

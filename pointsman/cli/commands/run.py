@@ -35,6 +35,7 @@ from pointsman.cli.options.order_options import (
     LenientOption,
     RequireOption,
     TaskArgument,
+    TasksOption,
     TestsMayChangeOption,
     VerboseOption,
     VerifyFromOption,
@@ -62,6 +63,7 @@ from pointsman.cli.session.project_check import require_baseline
 from pointsman.cli.session.proof_terms import TermOptions, read_checks, require_red
 from pointsman.cli.session.questions import RunLeft
 from pointsman.cli.session.repository import read_project, require_repository, starts_run, with_repository
+from pointsman.cli.session.task_file import plan_from_file
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
 from pointsman.cli.session.worker_specs import LocalWorkers, options_to_restart
@@ -110,8 +112,7 @@ class RunOptions:
 
 
 @app.command()
-def run(  # noqa: PLR0913 - one parameter per option
-    *,
+def run(  # noqa: PLR0913, PLR0917 - one parameter per option
     task: TaskArgument,
     repo: RepositoryOption = None,
     agent: AgentOption = "",
@@ -138,6 +139,7 @@ def run(  # noqa: PLR0913 - one parameter per option
     verify_from: VerifyFromOption = "",
     require: RequireOption = None,
     tests_may_change: TestsMayChangeOption = False,
+    tasks: TasksOption = None,
     include_changes: IncludeChangesOption = False,
     session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
     resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
@@ -165,9 +167,10 @@ def run(  # noqa: PLR0913 - one parameter per option
         barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
         lenient=lenient,
     )
+    own = PlanReview(approve=True, given=plan_from_file(tasks)) if tasks is not None else None
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
     crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
-    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms, verbose)
+    options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms, verbose, own)
     sys.exit(asyncio.run(run_order(options, server, project)))
 
 
@@ -178,6 +181,8 @@ async def run_order(options: RunOptions, server: str, project: str) -> int:
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
     crew = crew_of(options.crew, await _project_crew(order, folder))
     order = replace(order, crew=crew.message(), proof_terms=options.terms.message())
+    if options.review is not None and options.review.given is not None:
+        order = replace(order, review_plan=True, brings_plan=True)
     again = options_to_restart(folder, crew, server, project)
     workers = LocalWorkers(folder, crew, again, options.as_json, options.verbose, options.review)
     notes += crew.notes()

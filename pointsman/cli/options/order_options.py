@@ -1,6 +1,7 @@
 """Options about the terms of a run."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -63,4 +64,14 @@ TestsMayChangeOption = Annotated[
     bool, typer.Option("--tests-may-change", help="Changed tests are asked about, not refused.")
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show the states of the machine too.")]
+TasksOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tasks",
+        metavar="FILE",
+        help="Your own plan: our tasks.md, spec-kit's, beads' issues.jsonl, `gh issue list --json …`, task-master's.",
+        exists=True,
+        dir_okay=False,
+    ),
+]
 IncludeChangesOption = Annotated[bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")]

@@ -25,6 +25,8 @@ class PlanReview:
 
     edit: bool = False
     approve: bool = False
+    given: work.Plan | None = None
+    """The user's own plan, which takes the place of the first one."""
 
 
 def asks_about_plan(run: Run) -> bool:

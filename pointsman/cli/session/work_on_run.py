@@ -1,12 +1,14 @@
 """Works on a run with local workers and follows it; or leaves it before its end."""
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from pointsman.api.handoff.v1.work_pb2 import Plan
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
-from pointsman.cli.render.run_progress import view_for
+from pointsman.cli.render.run_progress import View, view_for
 from pointsman.cli.session.background import continue_in_background
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, follow, program, question_lines
@@ -52,10 +54,8 @@ async def _review_plan(client: Client, run_id: str, workers: LocalWorkers) -> Ru
     run = await follow(client, run_id, show())
     if not asks_about_plan(run):
         return run
-    changed = edited(await plan_of(client, run_id)) if review.edit else None
-    if changed is not None:
-        await apply_plan(client, run, changed)
-        run = await follow(client, run_id, show(), run.seq)
+    run = await _apply_and_follow(client, run, review.given, show)
+    run = await _apply_and_follow(client, run, edited(await plan_of(client, run_id)) if review.edit else None, show)
     workers.say("\n".join(("", *plan_lines(await plan_of(client, run_id)))))
     if review.approve:
         return await approve_plan(client, run)
@@ -64,6 +64,14 @@ async def _review_plan(client: Client, run_id: str, workers: LocalWorkers) -> Ru
     workers.say(f"  {named} show {run_id} --json > plan.json   # edit it, then: {named} apply {run_id} plan.json")
     workers.say(f"  {program()} answer {run_id} proceed        # then: {workers.resume_command(run_id)}")
     return run
+
+
+async def _apply_and_follow(client: Client, run: Run, plan: Plan | None, show: Callable[[], View]) -> Run:
+    """Puts a plan in the place of the one that is asked about, and waits until it is asked about."""
+    if plan is None:
+        return run
+    await apply_plan(client, run, plan)
+    return await follow(client, run.id, show(), run.seq)
 
 
 async def leave_run(left: RunLeft, workers: LocalWorkers, *, needed: bool) -> int:

@@ -117,6 +117,8 @@ class Order:
     """How many tasks are worked on at the same time; 0 leaves it to the budget's fan-out."""
     review_plan: bool = False
     """Whether a person looks at the plan before the work begins."""
+    brings_plan: bool = False
+    """Whether the submitter answers that question with a plan, so that no planner is asked for the first one."""
     parent_entry: str = ""
     """The entry of a merge queue that this run was started for; it is told how the run ends."""
 

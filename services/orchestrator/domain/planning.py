@@ -43,7 +43,8 @@ def make_plan(builder: DecisionBuilder) -> None:
 
 
 def _ask_for_plan(builder: DecisionBuilder, purpose: Purpose) -> None:
-    if builder.is_present(Capability.PLAN):
+    is_brought = builder.run.order.brings_plan and builder.run.plan_count == 0
+    if builder.is_present(Capability.PLAN) and not is_brought:
         builder.assign(Assignment("", purpose, Capability.PLAN))
     else:
         take_plan(builder, builtin.plan(builder.run))

@@ -167,6 +167,7 @@ class SubmitRequest(_message.Message):
     CREW_FIELD_NUMBER: _builtins.int
     REVIEW_PLAN_FIELD_NUMBER: _builtins.int
     PROOF_TERMS_FIELD_NUMBER: _builtins.int
+    BRINGS_PLAN_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     message: _builtins.str
@@ -195,6 +196,10 @@ class SubmitRequest(_message.Message):
     """
     review_plan: _builtins.bool
     """A person looks at the plan before the work begins: Run.question then asks about it, in PLAN_REVIEW."""
+    brings_plan: _builtins.bool
+    """The submitter has a plan and answers the question about the plan with it (with review_plan): no planner is asked for the
+    first one. Later changes of the plan are the planner's.
+    """
     @_builtins.property
     def repository(self) -> _run_pb2.Repository:
         """The repository to work in; absent for work without one."""
@@ -256,10 +261,11 @@ class SubmitRequest(_message.Message):
         crew: Global___Crew | None = ...,
         review_plan: _builtins.bool = ...,
         proof_terms: _run_pb2.ProofTerms | None = ...,
+        brings_plan: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "proof_terms", b"proof_terms", "repository", b"repository"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "proof_terms", b"proof_terms", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "review_plan", b"review_plan", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "auto_resume", b"auto_resume", "barrier_timeout", b"barrier_timeout", "brings_plan", b"brings_plan", "budget", b"budget", "crew", b"crew", "execution_mode", b"execution_mode", "labels", b"labels", "lenient", b"lenient", "message", b"message", "mode_override", b"mode_override", "priority", b"priority", "proof_terms", b"proof_terms", "repository", b"repository", "request_id", b"request_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "review_plan", b"review_plan", "session_id", b"session_id", "template", b"template", "verify_command", b"verify_command", "verify_commands", b"verify_commands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

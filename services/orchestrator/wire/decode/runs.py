@@ -45,6 +45,7 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         reserved=request.crew.reserved,
         parallel=request.crew.parallel,
         review_plan=request.review_plan,
+        brings_plan=request.brings_plan,
     )
 
 
