@@ -7,6 +7,7 @@ ACTIVITIES = {
     "add": "taking the files of the working tree",
     "bundle": "packing the work",
     "cat-file": "reading from the repository",
+    "check-ignore": "looking for ignored files",
     "checkout": "writing the working tree",
     "clone": "copying the repository",
     "commit": "making a commit",
@@ -32,7 +33,7 @@ ACTIVITIES = {
 CAUSES = (
     (
         "lacks these prerequisite commits",
-        "the work builds on a commit that is not in this repository; fetch that commit into it first",
+        "the work builds on a commit that is not in this repository; go to the one that the run worked on, or fetch it",
     ),
     ("not our ref", "the commit is not in the repository; fetch or push it there first"),
     ("couldn't find remote ref", "the commit is not in the repository; fetch or push it there first"),

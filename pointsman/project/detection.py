@@ -97,10 +97,14 @@ async def _propose_python(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem
             draft.setup.append(Proposed(command, reason))
         prefix = "python -m " if command else "python3 -m "
     if runner == "pytest":
-        draft.verify.append(Proposed(f"{prefix}pytest -q", f"{len(tests)} files of tests for pytest"))
+        draft.verify.append(Proposed(f"{prefix}pytest -q", f"{_count(tests)} for pytest"))
     elif runner == "unittest":
         python = prefix.replace("--no-sync ", "--no-sync python -m ")
-        draft.verify.append(Proposed(f"{python}unittest discover -q", f"{len(tests)} files of tests for unittest"))
+        draft.verify.append(Proposed(f"{python}unittest discover -q", f"{_count(tests)} for unittest"))
+
+
+def _count(tests: Sequence[str]) -> str:
+    return "1 file of tests" if len(tests) == 1 else f"{len(tests)} files of tests"
 
 
 async def _python_runner(base: SourceFiles, tests: Sequence[str]) -> str:

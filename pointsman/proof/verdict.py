@@ -290,7 +290,7 @@ def _judge_fixes(facts: Facts, wishes: Wishes, found: _Findings) -> None:
 
 
 def _grade(facts: Facts, found: _Findings) -> Grade:
-    fixed = [test for command in facts.commands for test in command.in_restored.fixed]
+    fixed = list(dict.fromkeys(test for command in facts.commands for test in command.in_restored.fixed))
     held_out = [command for command in facts.commands if command.held_out is not None]
     grade = Grade.UNBROKEN
     if held_out:

@@ -25,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 RESULTS = "refs/pointsman/results"
 SUBMODULE_MODE = "160000"
+FROM_TOP = ":(top)"
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _CHANGES = {
     "A": handoff.FILE_CHANGE_ADDED,
@@ -73,12 +74,23 @@ async def untracked(folder: Path) -> frozenset[str]:
 
 async def _add_all(folder: Path, extra: Mapping[str, str], left_out: Collection[str]) -> None:
     """Adds all files of a working tree to an index, except those left out."""
-    if not left_out:
+    # git refuses to add anything where an ignored path is excluded by name
+    named = set(left_out) - await _ignored(folder, extra, left_out)
+    if not named:
         await git(folder, "add", "-A", extra=extra)
         return
-    paths = [":/", *(f":(top,exclude,literal){path}" for path in left_out)]
+    paths = [":/", *(f":(top,exclude,literal){path}" for path in named)]
     stdin = "\0".join(paths).encode(errors="surrogateescape")
     await git(folder, "add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul", extra=extra, stdin=stdin)
+
+
+async def _ignored(folder: Path, extra: Mapping[str, str], paths: Collection[str]) -> frozenset[str]:
+    """Those of some paths that git ignores; a tracked file is never one."""
+    if not paths:
+        return frozenset()
+    stdin = "\0".join(f"{FROM_TOP}{path}" for path in paths).encode(errors="surrogateescape")
+    listed = await git(folder, "check-ignore", "-z", "--stdin", extra=extra, stdin=stdin, ok=(0, 1))
+    return frozenset(path.removeprefix(FROM_TOP) for path in listed.decode(errors="surrogateescape").split("\0"))
 
 
 async def tree_hash(folder: Path, left_out: Collection[str] = ()) -> str:

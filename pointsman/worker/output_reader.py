@@ -32,7 +32,9 @@ def read_bytes(folder: Path, name: str) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
-        raise InvalidFile(f"{name}: is missing") from None
+        raise InvalidFile(
+            f"{name}: is missing; the command has to write it into the folder $POINTSMAN_HANDOFF"
+        ) from None
     if len(data) > MAX_FILE_BYTES:
         raise InvalidFile(f"{name}: is larger than {MAX_FILE_BYTES} bytes")
     return data

@@ -35,7 +35,7 @@ async def test_init_proposes_a_file_with_reasons_tries_it_and_writes_it(tmp_path
     await repository(folder, CALC)
     code, output = finished_in(folder, "init", "--yes", POINTSMAN_DATA=data)
     assert code == 0, output
-    assert '"python3 -m unittest discover -q",  # 1 files of tests for unittest' in output
+    assert '"python3 -m unittest discover -q",  # 1 file of tests for unittest' in output
     assert "2 tests: 1 green, 1 red: tests.test_calc.AddTest.test_adds" in output
     assert "git add pointsman.toml" in output
     await commit(folder, {})

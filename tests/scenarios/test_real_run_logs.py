@@ -43,7 +43,7 @@ async def test_the_logs_of_a_run_are_what_its_agents_printed_without_secrets(
             run_id = (await client.runs.submit(order)).run.id
             run = await follow(client, run_id, PlainView())
         capsys.readouterr()
-        await _show(client, run_id, "", follow=False, as_json=False)
+        await _show(client, "last", "", follow=False, as_json=False)
         shown = capsys.readouterr().out
         await _show(client, run_id, "T7", follow=True, as_json=False)
         nothing = capsys.readouterr().out

@@ -1,6 +1,7 @@
 """`pointsman demo`: a small repository, a crew without any model, and everything that can go wrong once."""
 
 import asyncio
+import os
 import shlex
 import sys
 import tempfile
@@ -122,6 +123,15 @@ async def _show_delivery(client: Client, run: Run, folder: Path) -> None:
     branch = f"pointsman/{run.id}"
     print("\n" + await put_on_branch(client, run.id, folder, branch))
     print("\n" + (await git(folder, "diff", "--stat", f"main...{branch}")).decode())
-    print("Now with your own repository and agent:")
-    print(f"  {program()} init                       # how it is set up and proven, as pointsman.toml")
-    print(f'  {program()} run "…" --agent claude     # or codex, gemini, aider, opencode')
+    print(_next_steps())
+
+
+def _next_steps() -> str:
+    """What to try after the demo, as it can be typed in another folder."""
+    named = program()
+    called = shlex.quote(str(Path(named).absolute())) if os.sep in named else named
+    return (
+        "Now in your own repository, with your agent:\n"
+        f"  {called} init                       # how it is set up and proven: commit pointsman.toml\n"
+        f'  {called} run "…" --agent claude     # or codex, gemini, aider, opencode'
+    )

@@ -13,7 +13,7 @@ from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.render.agent_output import OutputPrinter
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.questions import cancelled_by_signals
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask
+from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, find_run
 from pointsman.client import CallFailed, Client
 
 app = typer.Typer(add_completion=False)
@@ -42,8 +42,9 @@ def logs(  # noqa: PLR0913 - one parameter per option
     ask(server, project, show)
 
 
-async def _show(client: Client, run_id: str, task_id: str, *, follow: bool, as_json: bool) -> None:
+async def _show(client: Client, named: str, task_id: str, *, follow: bool, as_json: bool) -> None:
     """Transcripts of what has ended first, then what is kept of the rest, then what comes."""
+    run_id = await find_run(client, named)
     printer, whole = OutputPrinter(sys.stdout), set()
     for assignment in [item async for item in client.agents.assignments(run_id)]:
         if task_id not in ("", assignment.task_id):

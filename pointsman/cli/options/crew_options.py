@@ -18,7 +18,10 @@ ResearcherOption = Annotated[str, typer.Option("--researcher", help=f"Who answer
 CoderOption = Annotated[str, typer.Option("--coder", help=f"Who writes the code: {_WHO}.")]
 ReviewerOption = Annotated[str, typer.Option("--reviewer", help=f"Who reviews the code: {_WHO}.")]
 ParallelOption = Annotated[
-    int, typer.Option("--parallel", min=0, max=64, help="How many coders at the same time; default: [crew], else 2.")
+    int,
+    typer.Option(
+        "--parallel", min=0, max=64, help="How many coders at the same time; default: that of pointsman.toml, else 2."
+    ),
 ]
 SoloOption = Annotated[bool, typer.Option("--solo", help="One coder on one task: no planner, no reviewer.")]
 ShareOption = Annotated[

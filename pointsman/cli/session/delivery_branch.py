@@ -1,5 +1,6 @@
 """Puts a run's accepted commit on a branch of the user's repository; nothing is ever overwritten."""
 
+import shlex
 import tempfile
 from pathlib import Path
 
@@ -33,7 +34,13 @@ async def put_on_branch(client: Client, run_id: str, folder: Path, branch: str) 
                 file.name, commit,
             )  # fmt: skip
     await git(folder, "update-ref", f"refs/heads/{branch}", commit, "")
-    return f"{branch} is at {commit}; your working tree is as it was. Look: git diff HEAD...{branch}"
+    return f"{branch} is at {commit}; your working tree is as it was. Look: {_git_in(folder)} diff HEAD...{branch}"
+
+
+def _git_in(folder: Path) -> str:
+    """How git is called for a repository from here."""
+    place = folder.resolve()
+    return "git" if Path.cwd().resolve().is_relative_to(place) else f"git -C {shlex.quote(str(place))}"
 
 
 async def _can_be_branch(folder: Path, branch: str) -> bool:

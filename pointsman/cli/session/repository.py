@@ -27,6 +27,8 @@ async def with_repository(order: Order, folder: Path | None, say: Say, *, includ
     if changes and not include_changes:
         shown = ", ".join(changes[:5]) + (f" and {len(changes) - 5} more" if len(changes) > 5 else "")
         print(f"left out, because uncommitted: {shown} (--include-changes takes them in)", file=sys.stderr)
+        if FILE_NAME in changes:
+            print(f"{FILE_NAME} counts as it is committed: git add {FILE_NAME} && git commit", file=sys.stderr)
     head = await text(folder, "rev-parse", "HEAD")
     commit = await commit_of_changes(folder) if changes and include_changes else head
     order = replace(order, repository=Repository(id=await repository_id(folder), base_commit=commit))

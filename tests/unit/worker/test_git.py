@@ -163,3 +163,18 @@ async def test_uncommitted_changes_are_named_and_can_be_committed_aside(tmp_path
     clone = await clone_of(folder, tmp_path)
     await clone.fetch_source(aside)
     assert await clone.tree_of(aside) == await tree_hash(folder)
+
+
+async def test_what_is_left_out_may_be_ignored_by_git_in_any_part(tmp_path: Path) -> None:
+    base = await repository(tmp_path / "r", {"src/a": "1\n", ".gitignore": "*.egg-info\nversion.py\n"})
+    clone = await clone_of(tmp_path / "r", tmp_path)
+    tree = tmp_path / "tree"
+    await clone.check_out(base, tree)
+    (tree / "src" / "a").write_text("2\n")
+    made = ("src/x.egg-info/PKG-INFO", "src/version.py", "report.txt", "(top)odd", ":odd")
+    (tree / "src" / "x.egg-info").mkdir()
+    for path in made:
+        (tree / path).write_text("made\n")
+    captured = await clone.capture(tree, base, "box-coder", made)
+    assert [file.path for file in captured.changed_files] == ["src/a"]
+    assert await tree_hash(tree / "src", made) == captured.tree

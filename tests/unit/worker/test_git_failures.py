@@ -36,7 +36,7 @@ async def test_a_bundle_whose_base_is_missing_says_what_to_fetch(tmp_path: Path)
     await repository(tmp_path / "stranger", {"c": "3\n"})
     clone = Clone(tmp_path / "other.git", tmp_path / "stranger")
     await clone.prepare()
-    with pytest.raises(GitFailed, match="builds on a commit that is not in this repository; fetch that commit"):
+    with pytest.raises(GitFailed, match="builds on a commit that is not in this repository; go to the one that"):
         await clone.take_bundle(bundle, made)
 
 
