@@ -50,6 +50,11 @@ class TreePlan:
     """Protected files of the delivery, to be laid over the base."""
 
     @property
+    def changes_files(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.protected or self.sources)
+
+    @property
     def tests_only(self) -> bool:
         """Whether only protected files changed."""
         return bool(self.protected) and not self.sources

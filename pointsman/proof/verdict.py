@@ -324,7 +324,7 @@ def _unproven(facts: Facts, found: _Findings) -> Grade:
     elif vacuous:
         found.risks.append(f"the author's new tests pass on the base as well, so they show no change: {names(vacuous)}")
     else:
-        found.risks.append("no test shows what was changed")
+        found.risks.append("no test shows what was changed" if facts.plan.changes_files else "nothing was changed")
     return Grade.UNBROKEN
 
 

@@ -12,6 +12,7 @@ from pointsman.worker.results import MAX_HINT
 SUMMARY_LENGTH = 1900
 MESSAGE_LENGTH = 400
 SHOWN_TESTS = 20
+TRACEBACK = "Traceback (most recent call last):"
 MAX_REPORT = 60_000
 _RED = (pb.TEST_OUTCOME_FAILED, pb.TEST_OUTCOME_ERROR)
 
@@ -33,7 +34,7 @@ def _problems(finding: work.TaskFinding) -> Iterator[str]:
     red = [test for command in finding.proof.commands for test in command.tests if test.outcome in _RED]
     for test in sorted(red, key=lambda one: one.before in _RED)[:SHOWN_TESTS]:
         was = " (it failed on the base too)" if test.before in _RED else ""
-        yield f"FAILED {test.id}{was}: {excerpt(test.message, MESSAGE_LENGTH)}"
+        yield f"FAILED {test.id}{was}: {_error_first(excerpt(test.message, MESSAGE_LENGTH))}"
     if not finding.proof.reasons:
         yield from (f"{item.criterion_id}: {item.detail}" for item in finding.criteria if not item.passed)
     for claim in finding.claims:
@@ -42,6 +43,12 @@ def _problems(finding: work.TaskFinding) -> Iterator[str]:
             yield f"claim {claim.claim_id} is {status}: {claim.detail}"
     if not finding.claims:
         yield "no claim was made"
+
+
+def _error_first(message: str) -> str:
+    """A message whose first line says what failed; that of a Python traceback is its last."""
+    lines = message.strip().splitlines()
+    return "\n".join([lines[-1], *lines]) if message.startswith(TRACEBACK) else message
 
 
 def _details(finding: work.TaskFinding) -> Iterator[str]:

@@ -149,6 +149,11 @@ async def test_a_refactoring_is_unbroken_and_says_that_nothing_shows_it(tmp_path
     assert verdict.risks == ("no test shows what was changed",)
 
 
+async def test_where_nothing_was_changed_the_proof_says_so(tmp_path: Path) -> None:
+    verdict = (await prove(tmp_path, GREEN, {})).verdict
+    assert (verdict.grade, verdict.risks) == (Grade.UNBROKEN, ("nothing was changed",))
+
+
 async def test_documents_alone_need_no_test_and_tests_alone_need_a_yes(tmp_path: Path) -> None:
     verdict = (await prove(tmp_path, GREEN, {"README.md": "# calc\n"})).verdict
     assert (verdict.decision, verdict.grade, verdict.risks) == (Decision.ACCEPTED, Grade.UNBROKEN, ())

@@ -119,6 +119,14 @@ def test_a_long_failure_keeps_its_first_words_its_end_and_the_failure_itself() -
     assert "## V1" in said.report_md.text
 
 
+def test_a_failure_that_is_a_traceback_begins_with_its_error() -> None:
+    message = 'Traceback (most recent call last):\n  File "t.py", line 1, in t\nAssertionError: 0 != 2\n'
+    test = proofs.TestResult(id="t", outcome=proofs.TEST_OUTCOME_FAILED, message=message)
+    proof = proofs.Proof(commands=[proofs.ProofCommand(tests=[test])])
+    said = stage_verdict(work.TaskFinding(task_id="T1", proof=proof))
+    assert said.report_md.text.startswith("FAILED t: AssertionError: 0 != 2\nTraceback (most recent call last):\n")
+
+
 def test_a_failure_without_tests_says_what_of_the_work_does_not_hold() -> None:
     claim = work.ClaimFinding(claim_id="C1", status=work.CLAIM_STATUS_MISSING, detail="no evidence")
     said = stage_verdict(work.TaskFinding(task_id="T1", claims=[claim], conflicts=["calc.py"]))
