@@ -1,6 +1,7 @@
 """Credentials on loopback in tests: off where access is not the subject, and the real ones for real processes."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import grpc
@@ -13,8 +14,12 @@ INSECURE = {"POINTSMAN_SERVER_INSECURE_LOOPBACK": "true", "POINTSMAN_CLIENT_INSE
 
 
 def trust_loopback() -> None:
-    """Let servers and clients of this process and its children do without credentials."""
+    """Let servers and clients of this process and its children do without credentials.
+
+    Their data directory is none that is there: with the credentials of whoever runs the tests, clients would use TLS.
+    """
     os.environ.update(INSECURE)
+    os.environ.setdefault("POINTSMAN_DATA", f"{tempfile.gettempdir()}/pointsman-tests-{os.getpid()}")
 
 
 def with_credentials(**environment: str) -> dict[str, str]:

@@ -72,7 +72,12 @@ class User:
         return answer
 
     def _environment(self, more: dict[str, str] | None) -> dict[str, str]:
-        given = {"CLAUDE_CONFIG_DIR": str(self.folder), "POINTSMAN_SERVER": self.address, "GRPC_VERBOSITY": "NONE"}
+        given = {
+            "CLAUDE_CONFIG_DIR": str(self.folder),
+            "POINTSMAN_DATA": str(self.folder / "data"),
+            "POINTSMAN_SERVER": self.address,
+            "GRPC_VERBOSITY": "NONE",
+        }
         return given | (more or {})
 
     async def stop(self, agent_id: str, message: str) -> dict[str, Any]:

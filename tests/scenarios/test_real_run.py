@@ -164,7 +164,7 @@ async def test_a_repository_that_ignores_nothing_can_be_worked_on(world: World) 
     arguments = ("run", "add a greeting to the hello module", "--action", "--repo", str(world.repository))
     code, output = finished(*arguments, "--command", command, **world.environment)
     assert code == 0, output
-    assert "work  T1 changed hello/__init__.py; claims CL1" in output
+    assert "T1: changed hello/__init__.py\n" in output
     run_id = next(word for word in output.split() if word.startswith("run_"))
     given = ("--repo", str(world.repository / "hello"), "--branch", "mine", "--json")
     code, output = finished("deliver", run_id, *given, **world.environment)

@@ -32,7 +32,7 @@ async def test_each_proof_is_run_apart_and_a_criterion_in_words_needs_a_claim_an
     code, output = finished(*arguments, "--command", command("forgetful.py"), "--read", str(AGENTS), **data)
     assert code == 4, output
     assert "failed (attempt 1): the agent's command failed" in output
-    for words in ("verdict  V1 passed", "verdict  V2 passed", "no command proves A1 and no reviewer said yes"):
+    for words in ("T1: V1 passed, V2 passed", "no command proves A1 and no reviewer said yes"):
         assert words in output, output
     run_id = words_with(output, "run_")
     code, output = finished("answer", run_id, "accept", **data)

@@ -73,8 +73,8 @@ async def test_a_lost_lease_is_told_to_those_who_watch_the_run(tmp_path: Path) -
         run = stack.enter_context(running(*task, **settings))
         eventually_now(lambda: processes_with(f"{PATIENT}\0{gate}"), 120)
         first.kill()
-        run.line_with("first-coder lost its lease (attempt 1): no heartbeat came; offered again")
+        run.line_with("first-coder is gone (attempt 1): no heartbeat came; its work is offered again")
         open_gate(gate)
         stack.enter_context(running(*coder, "second", **settings))
         assert run.wait(120) == 0, run.lines
-        assert [line for line in run.lines if "second-coder handed in" in line], run.lines
+        assert [line for line in run.lines if "T1: changed hello/__init__.py" in line], run.lines

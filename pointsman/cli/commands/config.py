@@ -106,14 +106,14 @@ def _file_settings(project: ProjectFile, file: str) -> Iterator[Setting]:
 
 def _values_of(project: ProjectFile, section: str) -> dict[str, Any]:
     """The values of one section by their key."""
-    values = {
+    values: Mapping[str, Any] = {
         "workspace": project.workspace,
         "proof": project.proof,
         "crew": project.crew,
         "budget": project.budget,
         "deliver": project.deliver,
     }
-    found: Any = values[section]
+    found = values[section]
     return {field.name: getattr(found, field.name) for field in fields(found)}
 
 

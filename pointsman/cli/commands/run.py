@@ -186,11 +186,11 @@ async def run_order(options: RunOptions, server: str, project: str) -> int:
     again = options_to_restart(folder, crew, server, project)
     workers = LocalWorkers(folder, crew, again, options.as_json, options.verbose, options.review)
     notes += crew.notes()
+    needed = bool(crew.members)
+    require_repository(order, folder, is_local=needed)
     checks = await read_checks(options.terms.verify_from, folder, order)
     tried = await _try_base(order, workers, notes) if options.tries_base and starts_run(order) else None
     require_red(options.terms.fixes, tried)
-    needed = bool(crew.members)
-    require_repository(order, folder, is_local=needed)
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
             needed = needed or plane.embedded

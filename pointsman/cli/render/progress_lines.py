@@ -61,6 +61,16 @@ def _stage_failed(event: journal.StageFailed) -> Iterator[Line]:
     yield Line(f"{event.task_id}: sent back at {event.stage}{who}: {shortened(event.reason)}", "red")
 
 
+def _verified(event: journal.WaveVerified) -> Iterator[Line]:
+    for task in event.tasks:
+        verdicts = [f"{one.criterion_id} {'passed' if one.passed else 'failed'}" for one in task.criteria]
+        if verdicts:
+            style = "green" if all(one.passed for one in task.criteria) else "red"
+            yield Line(f"{task.task_id}: {', '.join(verdicts)}", style)
+        if task.conflicts:
+            yield Line(f"{task.task_id}: conflict in {', '.join(task.conflicts)}", "red")
+
+
 def _judged(event: journal.TaskJudged) -> Iterator[Line]:
     if not event.HasField("accepted"):
         return
@@ -97,6 +107,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "planned": _planned,
     "work_handed_in": _worked,
     "stage_failed": _stage_failed,
+    "wave_verified": _verified,
     "task_judged": _judged,
     "risks_noted": _risks,
     "asked": _asked,

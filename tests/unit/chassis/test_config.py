@@ -4,9 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, describe, exit_with, is_loopback, load
+from pointsman.cli.session.worker_settings import WorkerSettings
+from pointsman.services.chassis.core.config import (
+    ClientSettings,
+    PeerSettings,
+    RequestSettings,
+    ServerSettings,
+    StoreSettings,
+    TelemetrySettings,
+    describe,
+    exit_with,
+    is_loopback,
+    load,
+)
 from pointsman.services.chassis.core.errors import Refusal
+from pointsman.services.chassis.core.settings import Settings
+from pointsman.services.gateway.config import GatewaySettings
+from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
+from pointsman.services.pipeline.config import PipelineSettings
 from pointsman.services.router.config import RouterSettings
+from pointsman.services.workflow.config import WorkflowSettings
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +72,28 @@ def test_a_bad_value_names_its_variable(monkeypatch: pytest.MonkeyPatch, name: s
         load(ServerSettings)
     assert [violation.field for violation in refused.value.violations] == [f"POINTSMAN_SERVER_{name}"]
     assert f"POINTSMAN_SERVER_{name}" in str(exit_with(refused.value))
+
+
+@pytest.mark.parametrize("settings_class", [
+    ServerSettings, StoreSettings, PeerSettings, ClientSettings, TelemetrySettings, RequestSettings, GatewaySettings,
+    RouterSettings, WorkflowSettings, PipelineSettings, OrchestratorSettings, MockSettings, WorkerSettings,
+])  # fmt: skip
+def test_every_setting_can_be_set_to_its_default(
+    settings_class: type[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in settings_class.fields:
+        default = getattr(settings_class, name)
+        if default is not None:
+            monkeypatch.setenv(settings_class.variables(name)[0], str(default))
+    assert describe(load(settings_class)) == describe(settings_class())
+
+
+def test_a_setting_without_a_default_takes_a_value_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTSMAN_PIPELINE_BARRIER_TIMEOUT_SECONDS", "77")
+    assert load(PipelineSettings).barrier_timeout_seconds == 77
+    monkeypatch.setenv("POINTSMAN_PIPELINE_BARRIER_TIMEOUT_SECONDS", "0")
+    with pytest.raises(Refusal, match="BARRIER_TIMEOUT_SECONDS"):
+        load(PipelineSettings)
 
 
 @pytest.mark.parametrize("name", ["POINTSMAN_ROUTER_HARD_ROUTING", "ENABLE_HARD_ROUTING"])
