@@ -46,7 +46,7 @@ async def test_the_logs_of_a_run_are_what_its_agents_printed_without_secrets(
         await _show(client, "last", "", follow=False, as_json=False)
         shown = capsys.readouterr().out
         await _show(client, run_id, "T7", follow=True, as_json=False)
-        nothing = capsys.readouterr().out
+        nothing = capsys.readouterr()
         await put_on_branch(client, run_id, folder, "result")
     assert state_name(run) == "COMPLETE"
     message = await text(folder, "log", "-1", "--format=%B", "result")
@@ -59,4 +59,5 @@ async def test_the_logs_of_a_run_are_what_its_agents_printed_without_secrets(
     assert lines[-1] == "done"
     assert "\x1b" not in shown
     assert SECRET not in shown
-    assert nothing == ""
+    assert nothing.out == ""
+    assert "has printed anything for task T7; see" in nothing.err

@@ -12,6 +12,7 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import Assignment, Transcript
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.render.agent_output import OutputPrinter
 from pointsman.cli.render.json_output import as_dict
+from pointsman.cli.session.follow import program
 from pointsman.cli.session.questions import cancelled_by_signals
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask, find_run
 from pointsman.client import CallFailed, Client
@@ -45,7 +46,7 @@ def logs(  # noqa: PLR0913 - one parameter per option
 async def _show(client: Client, named: str, task_id: str, *, follow: bool, as_json: bool) -> None:
     """Transcripts of what has ended first, then what is kept of the rest, then what comes."""
     run_id = await find_run(client, named)
-    printer, whole = OutputPrinter(sys.stdout), set()
+    printer, whole, has_output = OutputPrinter(sys.stdout), set(), False
     for assignment in [item async for item in client.agents.assignments(run_id)]:
         if task_id not in ("", assignment.task_id):
             continue
@@ -53,11 +54,16 @@ async def _show(client: Client, named: str, task_id: str, *, follow: bool, as_js
             chunk = await _whole(client, assignment, transcript)
             if chunk is not None:
                 whole.add((assignment.id, transcript.epoch))
+                has_output = True
                 _print(printer, chunk, as_json=as_json)
     async for chunk in client.agents.output(run_id, task_id, follow=follow):
+        has_output = True
         if (chunk.assignment_id, chunk.epoch) not in whole:
             _print(printer, chunk, as_json=as_json)
     printer.close()
+    if not has_output and not as_json:
+        of_task = f" for task {task_id}" if task_id else ""
+        print(f"no agent of {run_id} has printed anything{of_task}; see `{program()} show {run_id}`", file=sys.stderr)
 
 
 async def _whole(client: Client, assignment: Assignment, transcript: Transcript) -> OutputChunk | None:

@@ -1,5 +1,6 @@
 """The crew of a command: who plays which role, from its options and the project file, and what nobody plays."""
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from pointsman.profiles import Profile
 from pointsman.project import Crew as ProjectCrew
 from pointsman.project import CrewMember
 
+INTERPRETER = re.compile(r"(python|node|sh|bash|zsh|ruby|perl|deno|bun)[\d.]*$")
 BUILT_IN = ("verifier", "surveyor")
 BY_AGENT = ("planner", "researcher", "coder", "reviewer")
 """The roles that --agent plays."""
@@ -149,5 +151,9 @@ def crew_of(options: CrewOptions, project: ProjectCrew) -> Crew:
 
 
 def _shown(who: str) -> str:
-    """An agent's name, or the program of a command line."""
-    return who.removeprefix(COMMAND).split()[0] if who.startswith(COMMAND) else who
+    """An agent's name; of a command line its script, or its program where it names none."""
+    if not who.startswith(COMMAND):
+        return who
+    program, *arguments = who.removeprefix(COMMAND).split()
+    script = next((word for word in arguments if not word.startswith("-")), "") if "-c" not in arguments else ""
+    return Path(script if script and INTERPRETER.match(Path(program).name) else program).name

@@ -43,6 +43,11 @@ def test_a_command_of_ones_own_is_the_coder_alone_unless_roles_are_named_too() -
     assert next(found.notes()) == "crew: planner my-planner, coder my-agent × 2, reviewer codex"
 
 
+def test_a_script_is_named_and_not_its_interpreter() -> None:
+    found = crew(command="/usr/bin/python3.11 -I tools/agent.py --fast", roles={"reviewer": "cmd:sh -c true"})
+    assert next(found.notes()) == "crew: coder agent.py, reviewer sh"
+
+
 def test_the_project_file_names_who_the_options_do_not() -> None:
     found = crew(FILE)
     assert dict(found.members) == {"planner": "claude", "coder": "gemini", "reviewer": "codex", "critic": "aider"}
