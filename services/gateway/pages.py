@@ -29,6 +29,8 @@ MEDIA_TYPES = {
     ".json": "application/json",
 }
 CACHE_IMMUTABLE = "public, max-age=31536000, immutable"
+ANY_METHOD = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Nothing is there for any of them: 404, not 405."""
 REVALIDATE = "no-cache"
 MAX_ID = 128
 UNESCAPED = "!'()*"
@@ -97,7 +99,7 @@ def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> tuple[list[Ba
         *(login.routes(sessions, f"/console/{version}/{LOGIN}") if sessions is not None else ()),
         *(Route(view, gate(page.serve)) for view in VIEWS),
         Route(RUN_VIEW, gate(page.serve if is_plain else page.serve_run)),
-    ], Route("/{path:path}", gate(page.serve_missing))
+    ], Route("/{path:path}", gate(page.serve_missing), methods=ANY_METHOD)
 
 
 def script() -> str:

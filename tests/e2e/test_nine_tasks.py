@@ -60,11 +60,12 @@ class Clicks:
         assert self._count <= self._aim, self._task
 
 
-async def take(here: Console, agent_id: str) -> agent.Lease:
-    """Take the work of a coder."""
+async def take(here: Console, agent_id: str, run_id: str) -> agent.Lease:
+    """Take the work of a coder in this run; other tests have left theirs on the same control plane."""
     request = agent.PollRequest(request_id=here.plane.request_id(), agent_id=agent_id)
     request.wanted.capabilities.append(assignments.CAPABILITY_CODE)
-    request.wait.FromSeconds(10)
+    request.wanted.run_ids.append(run_id)
+    request.wait.FromSeconds(50)
     leases: list[agent.Lease] = list((await here.plane.agents.Poll(request)).leases)
     return leases[0]
 
@@ -84,7 +85,7 @@ async def put_diff(here: Console, run_id: str) -> handoff.ArtifactRef:
 async def handed_in(here: Console, message: str) -> str:
     """A run whose coder has handed in a change with its diff, and says that all is well."""
     run = await here.plane.reached((await here.plane.submit(message)).id, runs.RUN_STATE_CODER_EXEC)
-    lease = await take(here, "vm-coder")
+    lease = await take(here, "vm-coder", run.id)
     evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_COMMAND, command=["make", "check"], exit_code=0)
     claim = handoff.Claim(id="C1", statement="it works", evidence_ids=["E1"], criterion_ids=["T1-C1"])
     files = [handoff.ChangedFile(path=path, change=handoff.FILE_CHANGE_MODIFIED) for path in ("src/parser.py",)]
@@ -152,7 +153,7 @@ async def test_the_output_is_followed_searched_and_leads_to_the_first_error(here
     run = await here.plane.reached(
         (await here.plane.submit("Migrate billing in src/billing.py")).id, runs.RUN_STATE_CODER_EXEC
     )
-    lease = await take(here, "printer")
+    lease = await take(here, "printer", run.id)
 
     async def prints(offset: int, text: str) -> None:
         beat = agent.HeartbeatRequest(request_id=here.plane.request_id(), agent_id="printer")

@@ -1,5 +1,6 @@
 """The list of runs in a real browser: live, filtered, long."""
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -52,6 +53,7 @@ async def test_filters_stand_in_the_address_and_survive_a_reload(tmp_path: Path,
         await page.get_by_label("Search").fill("PARSER")
         await expect(rows).to_have_count(1)
         await expect(page.get_by_label("Search")).to_be_focused()
+        await expect(page).to_have_url(re.compile("q=PARSER"))
         await page.reload()
         await expect(page.get_by_label("Search")).to_have_value("PARSER")
         await expect(rows).to_contain_text("parser")

@@ -31,10 +31,14 @@ from pointsman.services.orchestrator.servicer import ArtifactServicer
 from pointsman.services.orchestrator.store.artifacts import CHUNK_BYTES
 from tests.contract.orchestrator.orchestrators import caller, orchestrator
 from tests.helpers.eventually import eventually
+from tests.helpers.limits import scaled
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
 
 RESEARCH = agent.Wanted(capabilities=[assignments.CAPABILITY_RESEARCH])
 CODE = agent.Wanted(capabilities=[assignments.CAPABILITY_CODE])
+
+
+LONGEST_POLL_SECONDS = 50
 
 
 async def reason_of(call: Any) -> Reason:
@@ -44,9 +48,8 @@ async def reason_of(call: Any) -> Reason:
 
 
 async def poll(here: Plane, agent_id: str, wanted: agent.Wanted, seconds: int = 10) -> agent.Lease:
-    request = agent.PollRequest(
-        request_id=here.request_id(), agent_id=agent_id, wanted=wanted, wait=Duration(seconds=seconds)
-    )
+    patience = Duration(seconds=min(LONGEST_POLL_SECONDS, int(scaled(seconds))))
+    request = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted, wait=patience)
     answer = await here.agents.Poll(request)
     assert len(answer.leases) == 1
     lease: agent.Lease = answer.leases[0]

@@ -85,7 +85,7 @@ def test_an_empty_file_is_all_defaults() -> None:
 
 def test_what_nothing_reads_yet_is_named() -> None:
     unused = unused_keys(read_project_file(WHOLE))
-    assert {"notify", "workspace.ports"} <= set(unused)
+    assert {"notify", "workspace.services"} <= set(unused)
     assert "proof.verify" not in unused
 
 

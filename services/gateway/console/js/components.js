@@ -61,11 +61,13 @@ function sample(attention) {
 
 export async function show(main) {
   title("Components");
+  replace(main, h("h1", {}, "Components"), words(), controls(), wholes());
+}
+
+// Chips, what runs ask, grades and phases.
+function words() {
   const tones = ["good", "bad", "ask", "busy", "dim"];
-  const button = (kind, more) => h("button", { type: "button", class: kind, ...more }, kind || "plain");
-  replace(
-    main,
-    h("h1", {}, "Components"),
+  return [
     section(
       "chips",
       "Chips: ours are solid, what an agent says is outlined",
@@ -93,6 +95,13 @@ export async function show(main) {
       Object.values(PHASES).map((states) => rail({ state: `RUN_STATE_${states[0]}` })),
       rail({ state: "RUN_STATE_FAILED" }),
     ),
+  ];
+}
+
+// What is clicked and filled in.
+function controls() {
+  const button = (kind, more) => h("button", { type: "button", class: kind, ...more }, kind || "plain");
+  return [
     section(
       "buttons",
       "Buttons",
@@ -122,6 +131,12 @@ export async function show(main) {
       ),
       h("p", { class: "problem" }, "message: must not be empty"),
     ),
+  ];
+}
+
+// Whole views, and what is left.
+function wholes() {
+  return [
     section("question", "A question", questionView(sample("NEEDS_YOU"))),
     section(
       "diff-part",
@@ -141,5 +156,5 @@ export async function show(main) {
       nothing("Nothing is here."),
       h("button", { type: "button", onclick: () => toast("A note that goes away", tone("PROVEN")) }, "toast"),
     ),
-  );
+  ];
 }

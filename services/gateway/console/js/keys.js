@@ -25,7 +25,7 @@ export function onKey(keys, signal) {
 }
 
 function isWriting(element) {
-  return element?.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable], dialog");
+  return element?.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable], dialog[open]");
 }
 
 export function startKeys(everywhere) {

@@ -50,17 +50,7 @@ export async function show(main, { signal, go }) {
       old.acceptance_criteria.map((one) => one.statement),
       "no option is renamed",
     ),
-    h(
-      "div",
-      { class: "row" },
-      number("assignments", "Agents started at the most", old.budget?.assignments ?? ""),
-      number("cost", "Cost at the most", old.budget?.cost_micros ? Number(old.budget.cost_micros) / 1e6 : ""),
-      labelled(
-        "template",
-        "Pipeline",
-        h("input", { id: "template", name: "template", value: old.template ?? "", placeholder: "quick-dev" }),
-      ),
-    ),
+    limits(old),
     problem,
     h(
       "div",
@@ -74,6 +64,20 @@ export async function show(main, { signal, go }) {
   replace(main, h("h1", {}, from ? "Run again" : "New run"), form);
   message.focus();
   await offerRepositories(repository, old.repository?.id ?? "");
+}
+
+function limits(old) {
+  return h(
+    "div",
+    { class: "row" },
+    number("assignments", "Agents started at the most", old.budget?.assignments ?? ""),
+    number("cost", "Cost at the most", old.budget?.cost_micros ? Number(old.budget.cost_micros) / 1e6 : ""),
+    labelled(
+      "template",
+      "Pipeline",
+      h("input", { id: "template", name: "template", value: old.template ?? "", placeholder: "quick-dev" }),
+    ),
+  );
 }
 
 function labelled(id, text, input) {

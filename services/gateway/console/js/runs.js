@@ -33,16 +33,7 @@ export async function show(main, { signal, go }) {
     label: "Runs",
     columns: columns(all),
     row: (run) => row(run, picked, () => bulk.draw()),
-    version: (run) =>
-      JSON.stringify([
-        run.id,
-        run.seq,
-        run.attention,
-        run.waiting_for?.holder,
-        run.waiting_for?.heard_at,
-        run.labels,
-        picked.has(run.id),
-      ]),
+    version: (run) => versionOf(run, picked.has(run.id)),
     onOpen: (run) => go(`/runs/${encodeURIComponent(run.id)}`),
   });
   const pickAll = (on) => {
@@ -84,6 +75,12 @@ export async function show(main, { signal, go }) {
     { passive: true },
   );
   await started;
+}
+
+// What a row shows of a run: it is drawn again when this changes.
+function versionOf(run, isPicked) {
+  const waits = run.waiting_for;
+  return JSON.stringify([run.id, run.seq, run.attention, waits?.holder, waits?.heard_at, run.labels, isPicked]);
 }
 
 function columns(all) {
