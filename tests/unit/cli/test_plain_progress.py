@@ -4,6 +4,7 @@ import pytest
 from google.protobuf.message import Message
 
 from pointsman.api.common.v1.common_pb2 import Transition
+from pointsman.api.handoff.v1 import work_pb2 as findings
 from pointsman.api.handoff.v1.proof_pb2 import GRADE_ON_WORD
 from pointsman.api.journal.v1 import run_events_pb2 as journal
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
@@ -37,6 +38,15 @@ def test_a_refusal_says_its_cause_however_long_it_is() -> None:
     judged = journal.TaskJudged(task_id="T1", judge="verifier", accepted=False, reason=reason)
     assert said("task_judged", judged) == [
         "T1 rejected by the verifier: it ended with exit code 1 … AssertionError: 5 != 6 FAILED (failures=1)"
+    ]
+
+
+def test_what_the_verifier_ran_is_said_criterion_by_criterion() -> None:
+    verdicts = [findings.CriterionFinding(criterion_id="V1", passed=True), findings.CriterionFinding(criterion_id="V2")]
+    task = findings.TaskFinding(task_id="T1", criteria=verdicts, conflicts=["a.py"])
+    assert said("wave_verified", journal.WaveVerified(tasks=[task])) == [
+        "T1: V1 passed, V2 failed",
+        "T1: conflict in a.py",
     ]
 
 
