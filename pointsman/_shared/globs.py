@@ -19,7 +19,7 @@ _UNCLEAR = re.compile(r"[^/]*[{\[].*")
 
 
 def covers(glob: str, path: str) -> bool:
-    """Whether a glob covers a path, as far as can be told."""
+    """Whether a glob covers a path, as far as this can be decided."""
     return overlap(glob, _literal(path))
 
 

@@ -1,4 +1,4 @@
-"""Terminals that an agent asks for: commands whose output is kept within bounds."""
+"""Terminals that an agent asks for: commands whose output is bounded in size."""
 
 import asyncio
 import os

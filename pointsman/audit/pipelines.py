@@ -42,9 +42,9 @@ class PipelineProof:
         shapes = _bodies(connection, self._shapes, "entity_id", pipeline_id)
         if _read(shapes.get(pipeline_id), tuple[Node, ...]) != pipeline.graph.nodes:
             yield "its shape is not the one it was started with"
-        kept = _bodies(connection, self._stages, "stage", pipeline_id)
-        for stage in sorted(kept.keys() | pipeline.stages.keys()):
-            row = _read(kept[stage], Stage) if stage in kept else UNTOUCHED
+        stored = _bodies(connection, self._stages, "stage", pipeline_id)
+        for stage in sorted(stored.keys() | pipeline.stages.keys()):
+            row = _read(stored[stage], Stage) if stage in stored else UNTOUCHED
             if row != pipeline.stages.get(stage):
                 yield f"stage {stage} is not what its journal says"
         yield from _reports(pipeline, _bodies(connection, self._reports, "sha256", pipeline_id))

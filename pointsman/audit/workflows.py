@@ -31,11 +31,11 @@ class WorkflowProof:
         rows = connection.execute(
             select(table.c.task_id, table.c.status, table.c.attempt).where(table.c.entity_id == history.row.entity_id)
         )
-        kept = {row.task_id: (row.status, row.attempt) for row in rows}
+        stored = {row.task_id: (row.status, row.attempt) for row in rows}
         folded = {task.task_id: (str(task.status), task.attempt) for task in workflow.tasks.by_id.values()}
-        for task_id in sorted(kept.keys() | folded.keys()):
-            if kept.get(task_id) != folded.get(task_id):
-                detail = f"task {task_id} is {kept.get(task_id)}, its journal says {folded.get(task_id)}"
+        for task_id in sorted(stored.keys() | folded.keys()):
+            if stored.get(task_id) != folded.get(task_id):
+                detail = f"task {task_id} is {stored.get(task_id)}, its journal says {folded.get(task_id)}"
                 yield history.violation("fold", history.row.version, detail)
 
 

@@ -54,7 +54,7 @@ class Order:
     lenient: bool = False
     """Go on past a judge that cannot be read and past stages without retries left; else a person is asked."""
     crew: pb.Crew | None = None
-    """The workers that come along with it; None means whoever polls."""
+    """The workers that this run brings; None means any worker that polls."""
     review_plan: bool = False
     """A person looks at the plan before the work begins."""
     brings_plan: bool = False
@@ -131,7 +131,7 @@ class Runs:
                 yield run
 
     async def counts(self) -> pb.CountRunsResponse:
-        """How many runs ask what of whoever looks."""
+        """Counts of runs by what they need from people."""
         return await self._calls.call(self._stub.CountRuns, pb.CountRunsRequest())
 
     async def label(self, run_id: str, labels: Mapping[str, str], request_id: str = "") -> Run:

@@ -1,4 +1,4 @@
-"""The certificate of TCP on loopback, signed by an authority whose key is thrown away: whoever pins it trusts only this."""
+"""The certificate of TCP on loopback, signed by an authority whose key is deleted: a client that pins it trusts only this one."""
 
 import ipaddress
 from dataclasses import dataclass

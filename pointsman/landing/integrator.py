@@ -69,7 +69,7 @@ class Integrator:
         proposals.merged_commit = self._merged_commit
 
     async def run(self, client: Client, until: asyncio.Event) -> None:
-        """Works until it is told to stop; a control plane that is away is asked again."""
+        """Works until a stop signal; retries while the control plane is unavailable."""
         async with client.acting_as(CredentialRole.INTEGRATOR, self.name) as own:
             await self.prepare()
             beside = (
@@ -136,7 +136,7 @@ class Integrator:
         if not held.queue_id:
             return 0
         self._reach(Step.TAKEN)
-        async with self._kept(client, held):
+        async with self._renewed(client, held):
             try:
                 await self._land(client, held)
             except Blocked as blocked:
@@ -144,7 +144,7 @@ class Integrator:
         return len(held.entries)
 
     @asynccontextmanager
-    async def _kept(self, client: Client, held: pb.TakeEntriesResponse) -> AsyncIterator[None]:
+    async def _renewed(self, client: Client, held: pb.TakeEntriesResponse) -> AsyncIterator[None]:
         """Keeps the lease of a queue while it is worked on, and gives it back."""
 
         async def keep() -> None:

@@ -16,7 +16,7 @@ from pointsman.landing.forge.choice import forge_of, token_for
 from pointsman.landing.forge.credentials import UnusableToken, git_variables, own_environment
 from pointsman.landing.messages import Story
 from pointsman.landing.permissions import OWN_BRANCHES
-from pointsman.landing.request_body import Told, marker, request_body, request_title
+from pointsman.landing.request_body import RequestContent, marker, request_body, request_title
 from pointsman.landing.round import Report
 from pointsman.landing.steps import Reach, Step
 from pointsman.landing.target import Blocked, Target
@@ -72,7 +72,7 @@ class Proposals:
     async def propose(self, target: Target, entry: pb.Entry, story: Story, report: Report) -> None:
         """Pushes the candidate to a branch of ours and opens its pull request, if there is none yet.
 
-        ForgeAway leaves the entry as it is: whoever takes it next looks for what was done.
+        ForgeAway leaves the entry as it is: the next integrator that takes it looks for what was done.
         """
         try:
             made = await self._propose(target, entry, story)
@@ -88,7 +88,7 @@ class Proposals:
         forge, branch, head = await self.forge(target.remote), f"{OWN_BRANCHES}{entry.run_id}", entry.candidate.commit
         await self.push(target, branch, head)
         self.reach(Step.BRANCH_PUSHED)
-        title, body = request_title(entry), request_body(Told(entry, story.delivery, story.attempts))
+        title, body = request_title(entry), request_body(RequestContent(entry, story.delivery, story.attempts))
         request = await self._find(forge, entry, branch)
         self.reach(Step.REQUEST_LOOKED_UP)
         if request is None:

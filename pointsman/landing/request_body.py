@@ -18,7 +18,7 @@ MAX_BODY = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RequestContent:
     """What a pull request tells of a run."""
 
     entry: Entry
@@ -36,9 +36,9 @@ def request_title(entry: Entry) -> str:
     return subject(entry.title or f"Land {entry.run_id}")
 
 
-def request_body(told: Told) -> str:
+def request_body(content: RequestContent) -> str:
     """The body, bounded; words of agents are in cells and list items, on one line each."""
-    entry, delivery = told.entry, told.delivery
+    entry, delivery = content.entry, content.delivery
     grade = Grade.Name(delivery.grade).removeprefix("GRADE_").replace("_", " ")
     proven = f"Proven on `{entry.terms.target}` at `{entry.candidate.base[:12]}`: {_cell(entry.candidate.summary)}."
     parts = [
@@ -47,7 +47,7 @@ def request_body(told: Told) -> str:
             (f"- **{one_line(risk.key, 128)}**: {_cell(risk.statement)}" for risk in delivery.open_risks[:MAX_RISKS]),
         ),
         f"{proven} Grade: **{grade}**.",
-        _table(told),
+        _table(content),
         _section("Changed tests", (f"- `{one_line(path, 300)}`" for path in changed_tests(delivery)[:MAX_TESTS])),
         f"Run `{entry.work_run_id}`, entry `{entry.id}`.",
         marker(entry.id),
@@ -69,13 +69,13 @@ def _section(title: str, lines: Iterable[str]) -> str:
     return "\n".join((f"### {title}", "", *shown)) if shown else ""
 
 
-def _table(told: Told) -> str:
+def _table(content: RequestContent) -> str:
     results = {
-        (attempt.task_id, claim.claim_id): claim for attempt in told.attempts for claim in attempt.finding.claims
+        (attempt.task_id, claim.claim_id): claim for attempt in content.attempts for claim in attempt.finding.claims
     }
-    evidence = {(attempt.task_id, one.id): one for attempt in told.attempts for one in attempt.work.evidence}
+    evidence = {(attempt.task_id, one.id): one for attempt in content.attempts for one in attempt.work.evidence}
     rows = []
-    for item in told.delivery.deliverables:
+    for item in content.delivery.deliverables:
         for claim in item.claims:
             found = results.get((item.task_id, claim.id))
             said = ClaimStatus.Name(found.status).removeprefix("CLAIM_STATUS_") if found is not None else "ACCEPTED"

@@ -245,7 +245,7 @@ def _next(run: Run, *, ended: bool) -> str:
     if ended:
         return "deliver, get_diff and get_evidence show what came of it"
     if run.HasField("question"):
-        return "answer: a person has to decide; ask them unless they told you what to say"
+        return "answer: a person has to decide; ask them unless they already gave it"
     return "get_run with wait_seconds waits for what comes next"
 
 

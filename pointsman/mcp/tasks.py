@@ -1,4 +1,4 @@
-"""Tasks of both eras, served from the control plane: nothing about a task is kept here."""
+"""Tasks of both eras, served from the control plane: nothing about a task is stored here."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Follows the journal and tells about every question once it is asked; its place survives crashes."""
+"""Follows the journal and sends a notice for every question; its place survives crashes."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.client import Client, NotFound
 from pointsman.notify.notice import Notice, notice_of
 
-MAX_TOLD = 1000
+MAX_NOTIFIED = 1000
 
 
 class Sender(Protocol):
@@ -22,33 +22,33 @@ class Sender(Protocol):
 
 @dataclass(slots=True)
 class Place:
-    """How far the journal was followed, and about which questions somebody was told."""
+    """How far the journal was followed, and the ids of the notices that were sent."""
 
     path: Path
     position: int = 0
-    told: list[str] = field(default_factory=list)
+    notified: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> "Place":
-        """The place that was kept; a new one where there is none."""
+        """The stored place; a new one where there is none."""
         if not path.exists():
             return cls(path)
-        kept = json.loads(path.read_text())
-        return cls(path, int(kept["position"]), list(kept["told"]))
+        stored = json.loads(path.read_text())
+        return cls(path, int(stored["position"]), list(stored["told"]))
 
-    def move(self, position: int, told: str = "") -> None:
-        """Go on, and keep that before anything else happens."""
+    def move(self, position: int, notified: str = "") -> None:
+        """Moves on and writes the file before anything else happens."""
         self.position = position
-        if told:
-            self.told = [*self.told, told][-MAX_TOLD:]
-        atomic_write(self.path, json.dumps({"position": self.position, "told": self.told}))
+        if notified:
+            self.notified = [*self.notified, notified][-MAX_NOTIFIED:]
+        atomic_write(self.path, json.dumps({"position": self.position, "told": self.notified}))
 
 
 async def follow(client: Client, place: Place, sender: Sender, console: str = "") -> None:
-    """Tell about every question from the place on; it does not end."""
+    """Sends a notice for every question from the place on; does not end."""
     async for transition in client.runs.changes(place.position):
         notice = await _notice(client, transition, console)
-        if notice is None or notice.id in place.told:
+        if notice is None or notice.id in place.notified:
             place.position = transition.position
             continue
         await sender.send(notice)
@@ -56,7 +56,7 @@ async def follow(client: Client, place: Place, sender: Sender, console: str = ""
 
 
 async def _notice(client: Client, transition: Transition, console: str) -> Notice | None:
-    """The question that a run has after a transition; one that was answered meanwhile needs nobody."""
+    """The question that a run has after a transition; None when it was answered meanwhile."""
     if transition.event not in ASKING:
         return None
     try:

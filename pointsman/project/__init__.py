@@ -1,7 +1,7 @@
 """What a repository says about itself: its project file, how a fresh tree is set up, and what can be seen in it.
 
 It owns the reader of `pointsman.toml` and of `.worktreeinclude`, the table of ecosystems, and the environments that
-set-up makes for proofs, each kept under the digest of what it was made from.
+set-up makes for proofs, each stored under the digest of its inputs.
 
 Invariants: a file is refused with all its problems at once; the file comes from the commit that the user submitted,
 never from the tree of an agent; an environment is made from files of the base, never from one that an agent used; a

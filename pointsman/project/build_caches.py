@@ -1,7 +1,7 @@
 """Build caches of proofs: filled once for each set-up, from the base, and shared so that no proof can change them.
 
 Two kinds. Results that are named by their content (Go) lie in a folder that only the warm-up writes; a proof gets a folder
-of its own in which every file is a link to the kept one. Builds that a tool changes in place (Cargo) are copied; their
+of its own in which every file is a link to the stored one. Builds that a tool changes in place (Cargo) are copied; their
 warm-up sees manifests and empty sources, so nothing but dependencies is built and no code of the tree runs.
 """
 
@@ -45,16 +45,16 @@ async def warm_up(plan: SetupPlan, warmup: Warmup, folders: SetupFolders, caches
     )
 
 
-def take_builds(tree: Path, warmup: Warmup, kept: Path) -> tuple[Output, ...]:
+def take_builds(tree: Path, warmup: Warmup, stored: Path) -> tuple[Output, ...]:
     """Moves the builds of a warm-up out of its tree; what is too large to be copied for every proof stays behind."""
     found = [name for name in warmup.builds if (tree / name).is_dir() and _size(tree / name) <= MAX_BUILD_BYTES]
     for name in found:
-        shutil.move(tree / name, kept / name)
+        shutil.move(tree / name, stored / name)
     return tuple(Output(name, is_store=False) for name in found)
 
 
 def link_caches(names: Sequence[str], caches: Path, own: Path) -> None:
-    """Makes a folder of a proof's own for each cache, with links to all files of the kept one."""
+    """Makes a folder of a proof's own for each cache, with links to all files of the stored one."""
     for name in names:
         (own / name).mkdir(parents=True, exist_ok=True)
         if (caches / name).is_dir():
@@ -82,7 +82,9 @@ def _reduce(tree: Path, warmup: Warmup) -> None:
     for folder, folders, files in os.walk(tree):
         for name in files:
             path = Path(folder) / name
-            if path.is_symlink() or not any(fnmatchcase(name, kept) for kept in (*warmup.skeleton, warmup.stubbed)):
+            if path.is_symlink() or not any(
+                fnmatchcase(name, pattern) for pattern in (*warmup.skeleton, warmup.stubbed)
+            ):
                 path.unlink()
             elif fnmatchcase(name, warmup.stubbed):
                 path.write_text(warmup.stub)

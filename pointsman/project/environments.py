@@ -1,4 +1,4 @@
-"""Environments for proofs: made once for each digest of a set-up, kept, and lent to one proof at a time.
+"""Environments for proofs: made once for each digest of a set-up, stored, and lent to one proof at a time.
 
 An environment has one path for its whole life, because what is installed names its tree by path (editable installs,
 scripts, links of workspaces): a proof's tree is checked out where set-up ran, so what is installed is the delivered tree.
@@ -25,7 +25,7 @@ READY = "ready.json"
 CACHES = "caches"
 """Build caches, written by warm-ups alone."""
 OWN = "own"
-"""Build caches of one borrower: links to the kept ones, and what its commands add."""
+"""Build caches of one borrower: links to the stored ones, and what its commands add."""
 KEPT_DIGESTS = 16
 DIGEST_LENGTH = 20
 WRITABLE = 0o700
@@ -104,7 +104,7 @@ class EnvironmentStore:
 
     async def _set_up(self, plan: SetupPlan, place: Path, fill_base: Fill, say: Say) -> tuple[Output, ...]:
         """Sets an environment up; it counts only when its last file is written."""
-        tree, kept = place / "tree", place / "kept"
+        tree, stored = place / "tree", place / "kept"
         await asyncio.to_thread(_make_anew, place)
         outputs: tuple[Output, ...] = ()
         if plan.commands:
@@ -112,23 +112,23 @@ class EnvironmentStore:
             await asyncio.to_thread(_write_files, tree, plan)
             before = await asyncio.to_thread(entries_of, tree)
             await run_setup(plan, SetupFolders(tree, place / "home", place / "tmp", self._hidden), say)
-            outputs = await asyncio.to_thread(take_outputs, tree, before, kept)
+            outputs = await asyncio.to_thread(take_outputs, tree, before, stored)
         for warmup in plan.warmups:
             await asyncio.to_thread(_remove, tree)
             await fill_base(tree)
             await asyncio.to_thread(_write_files, tree, plan)
-            await asyncio.to_thread(put_outputs, tree, outputs, kept)
+            await asyncio.to_thread(put_outputs, tree, outputs, stored)
             say(f"build cache: `{warmup.command.text}`")
             folders = SetupFolders(tree, place / "home", place / "tmp", self._hidden)
             await warm_up(plan, warmup, folders, place / CACHES)
-            outputs = (*outputs, *await asyncio.to_thread(take_builds, tree, warmup, kept))
+            outputs = (*outputs, *await asyncio.to_thread(take_builds, tree, warmup, stored))
         await asyncio.to_thread(_clear, place)
         await asyncio.to_thread(_remove, place / "tmp")
         atomic_write(place / READY, json.dumps([[output.path, output.is_store] for output in outputs]))
         return outputs
 
     def _prune(self) -> None:
-        """Removes the environments that were not used for longest, beyond those that are kept; never one that is lent."""
+        """Removes the environments that were not used for longest, beyond the limit; never one that is lent."""
         groups = sorted((path for path in self._root.iterdir() if path.is_dir()), key=_modified, reverse=True)
         for group in groups[KEPT_DIGESTS:]:
             for place in [path for path in group.iterdir() if path.is_dir()]:

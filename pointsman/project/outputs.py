@@ -37,11 +37,11 @@ def new_entries(tree: Path, before: frozenset[str]) -> tuple[str, ...]:
     return tuple(path for path, is_known in _walk(tree, before) if not is_known)
 
 
-def take_outputs(tree: Path, before: frozenset[str], kept: Path) -> tuple[Output, ...]:
+def take_outputs(tree: Path, before: frozenset[str], stored: Path) -> tuple[Output, ...]:
     """Moves everything that was not in the tree before into another folder."""
     outputs = []
     for path in new_entries(tree, before):
-        source, target = tree / path, kept / path
+        source, target = tree / path, stored / path
         if source.name in discarded_names():
             continue
         is_store = source.name in store_names() and source.is_dir() and not source.is_symlink()
@@ -52,7 +52,7 @@ def take_outputs(tree: Path, before: frozenset[str], kept: Path) -> tuple[Output
     return tuple(outputs)
 
 
-def put_outputs(tree: Path, outputs: Sequence[Output], kept: Path) -> None:
+def put_outputs(tree: Path, outputs: Sequence[Output], stored: Path) -> None:
     """Puts what set-up made into a tree; a folder that the tree does not have any more gets none of it."""
     for output in outputs:
         target = tree / output.path
@@ -61,7 +61,7 @@ def put_outputs(tree: Path, outputs: Sequence[Output], kept: Path) -> None:
         if not target.parent.resolve().is_relative_to(tree.resolve()):
             raise TreeRefused(f"{output.path}: a link of the tree leads out of it, to where set-up puts its files")
         if not os.path.lexists(target):
-            _put(kept / output.path, target, is_store=output.is_store)
+            _put(stored / output.path, target, is_store=output.is_store)
         elif output.is_store:
             raise TreeRefused(
                 f"{output.path}: the tree has a file or folder of that name, where set-up puts dependencies; "

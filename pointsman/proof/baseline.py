@@ -139,12 +139,12 @@ async def try_base(runner: CommandRunner, base: Snapshot, commands: Sequence[Seq
 
 
 def to_json(baseline: Baseline) -> str:
-    """A baseline as text, to be kept."""
+    """A baseline as text, to be stored."""
     return json.dumps([asdict(command) for command in baseline.commands])
 
 
 def from_json(text: str) -> Baseline:
-    """A baseline that was kept; ValueError, KeyError or TypeError for another text."""
+    """A stored baseline; ValueError, KeyError or TypeError for another text."""
     return Baseline(
         tuple(
             CommandBaseline(

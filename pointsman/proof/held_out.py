@@ -65,8 +65,8 @@ def own_checks(report: TestReport, checks: Mapping[str, bytes], known: Collectio
         found = pattern.search(test_id)
         return found is not None and found[1] in words
 
-    kept = {key: test for key, test in report.tests.items() if key in known or test.outcome in RED or is_named(key)}
-    return replace(report, tests=kept)
+    relevant = {key: test for key, test in report.tests.items() if key in known or test.outcome in RED or is_named(key)}
+    return replace(report, tests=relevant)
 
 
 async def _reaches(repository: Path, base: str, ref: str) -> bool:

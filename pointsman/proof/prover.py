@@ -51,7 +51,7 @@ class Proof:
 
 
 class Baselines:
-    """Runs of commands on trees of the base, kept by tree and command: waves and retries share them."""
+    """Runs of commands on trees of the base, cached by tree and command: waves and retries share them."""
 
     def __init__(self) -> None:
         self._runs: dict[tuple[str, tuple[str, ...]], ProofRun] = {}

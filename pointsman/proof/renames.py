@@ -1,4 +1,4 @@
-"""Finds tests that only have another name now: their file was moved, or their function was renamed with its body kept."""
+"""Finds renamed tests: their file was moved, or their function was renamed with the same body."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -90,8 +90,8 @@ def to_junit(proof: Proof) -> bytes:
     suite = ElementTree.SubElement(root, "testsuite", name=f"proof: {proof.verdict.grade}")
     verdict = ElementTree.SubElement(suite, "testcase", name="verdict", classname="pointsman.proof")
     if str(proof.verdict.decision) != "accepted":
-        told = [*proof.verdict.reasons, *proof.verdict.questions]
-        ElementTree.SubElement(verdict, "failure", message=str(proof.verdict.decision)).text = "\n".join(told)
+        lines = [*proof.verdict.reasons, *proof.verdict.questions]
+        ElementTree.SubElement(verdict, "failure", message=str(proof.verdict.decision)).text = "\n".join(lines)
     for facts in proof.commands:
         tests = ElementTree.SubElement(root, "testsuite", name=" ".join(facts.base.command))
         for test in facts.restored.report.tests.values():

@@ -192,12 +192,12 @@ def _judge_restored(command: CommandFacts, facts: Facts, wishes: Wishes, found: 
 def _lost(compared: Comparison, where: str, off: frozenset[Defence]) -> list[str]:
     if Defence.PER_TEST in off:
         return []
-    told = (
+    message = (
         (compared.regressions, "passed on the base and fail"),
         (compared.removed, "ran on the base and are gone"),
         (compared.newly_not_run, "ran on the base and are skipped or left out"),
     )
-    return [f"tests {what} {where}: {names(ids)}" for ids, what in told if ids]
+    return [f"tests {what} {where}: {names(ids)}" for ids, what in message if ids]
 
 
 def _judge_delivered(command: CommandFacts, facts: Facts, wishes: Wishes, found: _Findings) -> None:
@@ -211,8 +211,8 @@ def _judge_delivered(command: CommandFacts, facts: Facts, wishes: Wishes, found:
     if compared.regressions:
         found.failures.append(f"tests passed on the base and fail on the delivery: {names(compared.regressions)}")
     if compared.added_red:
-        told = f"new tests fail on the delivery: {names(compared.added_red)}"
-        (found.questions if wishes.tests_may_change and facts.plan.tests_only else found.failures).append(told)
+        message = f"new tests fail on the delivery: {names(compared.added_red)}"
+        (found.questions if wishes.tests_may_change and facts.plan.tests_only else found.failures).append(message)
     elif problem := _exit_problem(run, command.base, compared, "on the delivery"):
         found.failures.append(problem)
     _judge_changed_tests(command, facts, wishes, found)
@@ -234,8 +234,8 @@ def _judge_changed_tests(command: CommandFacts, facts: Facts, wishes: Wishes, fo
     compared = command.in_delivered
     added = [change.path for change in facts.plan.protected if change.change is Change.ADDED]
     if masked := [test for test in _masked(command) if not any(_names_file(test, path) for path in added)]:
-        told = f"tests fail with the base's files and only the author's changes of tests hide it: {names(masked)}"
-        (found.questions if wishes.tests_may_change else found.failures).append(told)
+        message = f"tests fail with the base's files and only the author's changes of tests hide it: {names(masked)}"
+        (found.questions if wishes.tests_may_change else found.failures).append(message)
     if compared.removed:
         found.risks.append(f"the author removed tests, which pass when put back: {names(compared.removed)}")
     if compared.newly_not_run:

@@ -31,7 +31,7 @@ def clean_environment(extra: Mapping[str, str], passed_on: Sequence[str] = ()) -
 def proof_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables of a proof: a home and a temporary folder below `scratch`, and Python that looks nowhere else.
 
-    Gradle has to be told its home: Java asks the system for the user's, and does not read HOME.
+    Gradle needs its home as an option: Java asks the system for the user's, and does not read HOME.
     """
     home, temporary = scratch / "home", scratch / "tmp"
     for folder in (home, temporary):

@@ -30,7 +30,7 @@ LOADER_SETTING = "LD_LIBRARY_PATH"
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What the supervisor is told, and the file descriptors that it inherits."""
+    """The supervisor's instructions, and the file descriptors that it inherits."""
 
     order: dict[str, Any]
     descriptors: tuple[int, ...] = ()

@@ -74,8 +74,8 @@ def view_of(spec: SandboxSpec) -> View:
     found = _existing(toolchains(_search_path(spec), hidden))
     tools = tuple(path for path in found if not any(path.is_relative_to(folder) for folder in writable))
     named = {*readable, *tools, *writable}
-    kept = tuple(path for path in hidden if path not in named)
-    return View((*_system(), *tools, *readable), writable, (*kept, *_secret_settings()))
+    still_hidden = tuple(path for path in hidden if path not in named)
+    return View((*_system(), *tools, *readable), writable, (*still_hidden, *_secret_settings()))
 
 
 def _search_path(spec: SandboxSpec) -> str:

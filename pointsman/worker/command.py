@@ -110,7 +110,7 @@ class CommandAgent:
     async def _run(
         self, job: Job, folders: AssignmentFolders, prompt: str, environment: AgentEnvironment
     ) -> tuple[CommandResult, AgentOutput]:
-        """Runs the command; what it prints is read as it comes, and told to people in plain words."""
+        """Runs the command; its output is read as it arrives and shown to people."""
         output = AgentOutput(self._profile.output, job.transcript.write)
         spec = self._sandbox_spec(job, folders, prompt, environment)
         ended = await run(replace(spec, on_output=output.write))

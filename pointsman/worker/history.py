@@ -9,8 +9,8 @@ from pathlib import Path
 from pointsman._shared.git import git
 from pointsman.worker.folders import work_folder
 
-KEPT = 4
-"""Histories that are kept for the next working tree on the same commit."""
+MAX_HISTORIES = 4
+"""Histories that are reused by the next working tree on the same commit."""
 SHA256_LENGTH = 64
 
 
@@ -26,11 +26,11 @@ class Histories:
     async def lay_out(self, commit: str, tree: Path) -> None:
         """Makes a repository in a new folder that has a commit and what it descends from."""
         async with self._lock:
-            kept = self._folder / commit
-            if not kept.is_dir():
+            cached = self._folder / commit
+            if not cached.is_dir():
                 await self._keep(commit)
             try:
-                await asyncio.to_thread(shutil.copytree, kept, tree / ".git", symlinks=True)
+                await asyncio.to_thread(shutil.copytree, cached, tree / ".git", symlinks=True)
             except OSError:  # another worker of this data directory has removed it in between
                 await asyncio.to_thread(shutil.rmtree, tree, ignore_errors=True)
                 await self._fetch(commit, tree)
@@ -53,5 +53,5 @@ class Histories:
 def _forget_old(folder: Path) -> None:
     """Removes all but the newest; one that a worker copies right now is fetched again there."""
     by_age = sorted(folder.iterdir(), key=os.path.getmtime, reverse=True)
-    for old in by_age[KEPT:]:
+    for old in by_age[MAX_HISTORIES:]:
         shutil.rmtree(old, ignore_errors=True)

@@ -1,7 +1,7 @@
 """An agent's private home: its login is shared with the user's, everything else is a copy that is thrown away.
 
 A refreshed token makes the older one invalid, so that two copies of a login would end each other's session. While a
-command runs, its login and the user's are kept the same, whichever changes, under a lock that all workers of a data
+command runs, its login and the user's are synchronised, whichever changes, under a lock that all workers of a data
 directory share. The command owns its home, so the worker follows no link there.
 """
 

@@ -1,4 +1,4 @@
-"""Limits of a model's provider as the control plane is told of them, and the account that they hold for."""
+"""Limits of a model's provider as reported to the control plane, and the account that they apply to."""
 
 import hashlib
 import os

@@ -69,9 +69,9 @@ class Job:
     traceparent: str = ""
     """The trace context for spans of the agent itself."""
     transcript: Transcript = field(default_factory=Transcript)
-    """What the agent prints; people can watch it, and it is kept with the assignment."""
+    """What the agent prints; people can watch it, and it is stored with the assignment."""
     attributes: dict[str, str | int] = field(default_factory=dict)
-    """What the handler adds to the span of the work; only declared names are kept."""
+    """What the handler adds to the span of the work; undeclared names are dropped."""
 
     @property
     def assignment(self) -> assignments.Assignment:
@@ -226,8 +226,8 @@ class Worker:
         try:
             outcome = await _do(job, handler)
         finally:
-            told: dict[str, str | int] = {"pointsman.assignment.tokens": job.usage.tokens, **job.attributes}
-            self._spans.record(job.lease, (job.agent_id, job.role), begin_ns, outcome, told)
+            attributes: dict[str, str | int] = {"pointsman.assignment.tokens": job.usage.tokens, **job.attributes}
+            self._spans.record(job.lease, (job.agent_id, job.role), begin_ns, outcome, attributes)
 
     async def _poll(self, client: Client, agent_id: str, wanted: pb.Wanted) -> Sequence[pb.Lease]:
         """Waits for leases or for the stop; an unreachable control plane is polled again later."""
@@ -338,7 +338,7 @@ async def _keep_transcript(job: Job) -> None:
         stored = await job.client.artifacts.put(body, TRANSCRIPT_TYPE, job.assignment.run_id)
         await _send_output(job, stored)
     except CallFailed as failure:
-        log.warning("%s: the transcript of %s was not kept: %s", job.agent_id, job.assignment.id, failure)
+        log.warning("%s: the transcript of %s was not stored: %s", job.agent_id, job.assignment.id, failure)
 
 
 async def _hand_in(job: Job, result: Message) -> str:

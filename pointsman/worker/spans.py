@@ -44,7 +44,7 @@ class WorkSpans:
         return f"{outer[:36]}{_span_id(lease).hex()}{outer[52:]}"
 
     def record(
-        self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, told: Mapping[str, Value]
+        self, lease: pb.Lease, agent: tuple[str, str], begin_ns: int, outcome: str, extra: Mapping[str, Value]
     ) -> None:
         """Records the span of one assignment that has ended."""
         assignment = lease.assignment
@@ -62,7 +62,7 @@ class WorkSpans:
             "pointsman.assignment.purpose": Purpose.Name(assignment.purpose).removeprefix("PURPOSE_"),
             "pointsman.assignment.attempt": assignment.attempt,
             "pointsman.assignment.outcome": outcome,
-            **told,
+            **extra,
         }
         failed = outcome != DONE
         if failed:

@@ -1,4 +1,4 @@
-"""What an agent's command prints: secrets masked, its end ready to be sent, the whole kept within bounds."""
+"""What an agent's command prints: secrets masked, its end ready to be sent, the whole bounded in size."""
 
 import asyncio
 import codecs
@@ -9,7 +9,7 @@ from pointsman._shared.redaction import MASK, redact
 MAX_PIECE_BYTES = 16_384
 MAX_PIECES = 4
 MAX_HEAD, MAX_TAIL = 262_144, 786_432
-"""How many characters are kept from the beginning and from the end of a long output."""
+"""How many characters remain of the beginning and of the end of a long output."""
 MAX_LINE, HELD_BACK = 8192, 512
 """How long a line may become before it is sent without its end; the last of it may be half a secret and waits."""
 MAX_KEY = 16_384

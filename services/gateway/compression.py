@@ -1,4 +1,4 @@
-"""Compressed bodies for whoever takes them."""
+"""Compresses response bodies for clients that accept it."""
 
 import gzip
 

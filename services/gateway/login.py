@@ -52,7 +52,7 @@ def only_with_session(sessions: Sessions | None, endpoint: Endpoint) -> Endpoint
 
 
 def closed_page(reason: str) -> Response:
-    """The page for whoever has no session."""
+    """The page for visitors without a session."""
     return HTMLResponse(PAGE.format(head="", body=CLOSED.format(reason=escape(reason))), 401, HEADERS)
 
 

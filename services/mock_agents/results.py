@@ -18,7 +18,7 @@ def result_for(lease: agent.Lease, outcome: MockOutcome) -> agent.Completion | a
     kind = lease.WhichOneof("work") or "plan"
     fields = _RESULTS[kind](lease, outcome)
     if fields is None:
-        return agent.Failure(lease=key, error="the mock was told to fail")
+        return agent.Failure(lease=key, error="the mock is configured to fail")
     return agent.Completion(lease=key, **fields)
 
 
@@ -61,7 +61,7 @@ def _design(_lease: agent.Lease, _outcome: MockOutcome) -> dict[str, Any] | None
 def _stage(lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
     writes = lease.stage.stage in ("DEV", "DOCS", "TEST:write")
     if outcome is MockOutcome.FAILURE:
-        route = work.StageRoute(verdict="FAIL", severity=handoff.SEVERITY_HIGH, hint="the mock was told to fail")
+        route = work.StageRoute(verdict="FAIL", severity=handoff.SEVERITY_HIGH, hint="the mock is configured to fail")
         found = _findings(lease.stage.verify, outcome)
         return {"stage": work.StageResult(route=route, finding=found[0] if found else None)}
     if outcome is MockOutcome.MALFORMED:
@@ -102,7 +102,7 @@ def _review(_lease: agent.Lease, outcome: MockOutcome) -> dict[str, Any] | None:
     feedback = []
     if outcome is MockOutcome.FAILURE:
         verdict = handoff.REVIEW_VERDICT_RETRY
-        feedback = [handoff.Feedback(key="no", statement="the mock was told to reject")]
+        feedback = [handoff.Feedback(key="no", statement="the mock is configured to reject")]
     decision = handoff.ReviewDecision(decision=verdict, review_level=level, feedback=feedback)
     if outcome is MockOutcome.MALFORMED:
         decision.rejected_claims.append("no-such-claim")

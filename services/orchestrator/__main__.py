@@ -88,7 +88,7 @@ def _service(module: object, name: str) -> ServiceDescriptor:
 
 
 def main() -> None:
-    """Serve until the process is told to stop."""
+    """Serves until the process receives a stop signal."""
     serve_alone(
         lambda address: [build(load(StoreSettings), load(OrchestratorSettings), load(PeerSettings).all_at(address))]
     )

@@ -31,7 +31,7 @@ class OrchestratorSettings(Settings, prefix="POINTSMAN_ORCHESTRATOR_"):
         ),
     ] = 1000
     sweep_seconds: Annotated[float, Meta(gt=0, description="How often exhausted leases are looked for.")] = 1.0
-    retention_days: Annotated[float, Meta(gt=0, description="How long ended runs are kept.")] = 30.0
+    retention_days: Annotated[float, Meta(gt=0, description="How long ended runs stay stored.")] = 30.0
     max_live_runs: Annotated[int, Meta(ge=1, description="Live runs of a project before Submit is turned away.")] = (
         10_000
     )

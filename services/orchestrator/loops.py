@@ -166,7 +166,7 @@ class Engine:
 
     async def sweep(self) -> None:
         """End assignments whose last lease ran out, and tell the runs which other leases did."""
-        told: set[tuple[str, int]] = set()
+        reported: set[tuple[str, int]] = set()
         while True:
             for row in await self._store.store.database.read(self._store.matcher.exhausted):
                 request_id = f"expire:{row.assignment_id}:{row.epoch}"
@@ -177,9 +177,9 @@ class Engine:
                 metrics.lease_expiries.labels(row.capability).inc()
             lost = await self._store.store.database.read(self._store.matcher.lost)
             for row in lost:
-                if (row.assignment_id, row.epoch) not in told:
+                if (row.assignment_id, row.epoch) not in reported:
                     await self._tell_of_lost_lease(row)
-            told = {(row.assignment_id, row.epoch) for row in lost}
+            reported = {(row.assignment_id, row.epoch) for row in lost}
             await asyncio.sleep(self._settings.sweep_seconds)
 
     async def _tell_of_lost_lease(self, row: Any) -> None:

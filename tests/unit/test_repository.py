@@ -86,3 +86,16 @@ def test_every_error_reason_of_the_contract_is_known_with_the_code_that_its_comm
     declared = {name.removeprefix("ERROR_REASON_") for name, _ in common_pb2.ErrorReason.items()} - {"UNSPECIFIED"}
     assert declared == set(Reason.__members__)
     assert commented == {reason.name: CODE_OF[reason].value for reason in Reason}
+
+
+def test_names_and_docstrings_use_the_words_of_the_field() -> None:
+    """Words that hide their subject or object; names of stored data, in quotation marks or as a key, stay."""
+    keys_of_the_rule_file = ROOT / "services/router/domain/rule_document.py"
+    riddles = re.compile(r"(?<![\"'\w])_?(told|whoever|kept)(?![\"'\w])", re.IGNORECASE)
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in (*tracked("services/*.py"), *tracked("pointsman/*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if path != keys_of_the_rule_file and riddles.search(line)
+    ]
+    assert found == []

@@ -91,9 +91,11 @@ def _extras() -> Iterator[Finding]:
     for extra in MODULES:
         detail = "installed" if is_installed(extra) else f"not installed ({how_to_install(extra)})"
         yield Finding(f"extra {extra}", ok=True, detail=detail)
-    for kept in sorted(load(StoreSettings).directory.glob("notify-*.json")):
-        told = len(Place.read(kept).told)
-        yield Finding("notices", ok=True, detail=f"{kept.stem.removeprefix('notify-')}: told of {told} questions")
+    for path in sorted(load(StoreSettings).directory.glob("notify-*.json")):
+        notified = len(Place.read(path).notified)
+        yield Finding(
+            "notices", ok=True, detail=f"{path.stem.removeprefix('notify-')}: notified of {notified} questions"
+        )
     if load(GatewaySettings).mcp:
         advice = "" if is_installed("mcp") else how_to_install("mcp")
         yield Finding("/mcp of the gateway", is_installed("mcp"), "asked for by POINTSMAN_GATEWAY_MCP", advice)

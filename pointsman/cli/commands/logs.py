@@ -44,7 +44,7 @@ def logs(  # noqa: PLR0913 - one parameter per option
 
 
 async def _show(client: Client, named: str, task_id: str, *, follow: bool, as_json: bool) -> None:
-    """Transcripts of what has ended first, then what is kept of the rest, then what comes."""
+    """Yields transcripts of ended assignments, then the stored tails of the others, then new output."""
     run_id = await find_run(client, named)
     printer, whole, has_output = OutputPrinter(sys.stdout), set(), False
     for assignment in [item async for item in client.agents.assignments(run_id)]:

@@ -147,7 +147,7 @@ def complete(  # noqa: PLR0913, PLR0917 - the options of the command
         str, typer.Option(help="NEXT, DEV, BARRIER, COMPLETE or ABORT; default: what the verdict asks for.")
     ] = "",
     severity: Annotated[str, typer.Option(help="With FAIL: CRITICAL, HIGH, MEDIUM or LOW.")] = "",
-    hint: Annotated[str, typer.Option(help="One line for whoever repairs it.")] = "",
+    hint: Annotated[str, typer.Option(help="One line for the agent that repairs it.")] = "",
     nonce: Annotated[str, typer.Option(help="The delegation's nonce, where the pipeline requires it.")] = "",
     transcript: Annotated[str, typer.Option(help="File with the agent's output instead; - is standard input.")] = "",
     report: Annotated[str, typer.Option(help="File with the stage's report.")] = "",

@@ -48,7 +48,7 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
 
 
 def prediction_lines(run_id: str, coming: pb.Prediction) -> Iterator[str]:
-    """A conflict that is coming, as one of its two runs is told."""
+    """A predicted conflict, as one of its two runs sees it."""
     other = coming.run_id if coming.other_run_id == run_id else coming.other_run_id
     yield f"coming conflict with {other}, seen {coming.seen_at.ToDatetime():%H:%M:%S} UTC: {', '.join(coming.files)}"
 

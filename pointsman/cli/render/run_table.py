@@ -40,7 +40,7 @@ def run_table(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def attention_text(run: Run) -> str:
-    """What the run asks of whoever looks, in the words of the console, and of whom."""
+    """What the run needs from people, in the console's words, and from whom."""
     asks, waiting = ATTENTION_WORDS.get(run.attention, "-"), run.waiting_for
     if run.attention == ATTENTION_STUCK:
         return f"{asks}: nobody can {waiting.who}"

@@ -55,14 +55,14 @@ async def try_project(trial: Trial, say: Say) -> Baseline:
     repository = Repository(clone.path)
     base = ProofBase(repository, trial.commit, trial.project, trial.folder)
     environments = ProofEnvironments(root, (root, trial.folder))
-    kept = root / BASELINES / f"{await _key(trial, clone, await environments.plan(base))}.json"
+    stored = root / BASELINES / f"{await _key(trial, clone, await environments.plan(base))}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return from_json(kept.read_text())
+        return from_json(stored.read_text())
     with work_folder(assignments_folder(root), "baseline") as scratch:
         runner = CommandRunner(repository, scratch, environments.furnisher(base, say))
         found = await try_base(runner, await repository.snapshot(trial.commit), trial.commands)
     if found.state is not State.BROKEN:
-        atomic_write(kept, to_json(found))
+        atomic_write(stored, to_json(found))
     return found
 
 

@@ -6,7 +6,7 @@ from datetime import date, datetime, time
 
 
 def write_toml(document: Mapping[str, object]) -> str:
-    """The document as text with the same values; comments and order of tables are not kept."""
+    """The document as text with the same values; comments and the order of tables are lost."""
     return "\n".join(_table(document, ())) + "\n"
 
 

@@ -80,7 +80,7 @@ def _have_reviewed(builder: DecisionBuilder, task_id: str) -> None:
 
 
 def rejected_by_rule(task: Task) -> str:
-    """Why the work cannot be accepted, whoever says otherwise; empty when it can."""
+    """Why the work cannot be accepted, whatever a judge decided; empty when it can."""
     if task.pipeline_status in (PipelineStatus.ABORTED, PipelineStatus.CANCELLED):
         return f"the attempt was {str(task.pipeline_status).lower()}: {_last_setback(task)}"
     if task.work is None:
@@ -290,7 +290,7 @@ def _report_failure(builder: DecisionBuilder, rejected: dict[str, Task]) -> None
 
 
 def _report_success(builder: DecisionBuilder) -> None:
-    """What comes after a success begins to count anew; the end of the run is told anyway."""
+    """Failures are counted from zero after a success; the end of the run is reported anyway."""
     if any(task.rejections for task in builder.run.wave_tasks.values()):
         decision_id = builder.run.order.routing.decision_id
         builder.send(Call.REPORT_OUTCOME, ReportOutcome("", decision_id, False, "", ""))  # noqa: FBT003

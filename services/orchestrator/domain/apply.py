@@ -149,9 +149,9 @@ def _with(known: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 def _planned(run: Run, data: events.Planned) -> Run:
     plan = data.plan
-    kept = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
+    accepted_before = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
     new = {outline.task_id: Task(outline, attempt=data.attempts.get(outline.task_id, 0)) for outline in plan.tasks}
-    tasks = {**kept, **{task_id: kept.get(task_id, task) for task_id, task in new.items()}}
+    tasks = {**accepted_before, **{task_id: accepted_before.get(task_id, task) for task_id, task in new.items()}}
     slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
     return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
         plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(), attempts=data.attempts,

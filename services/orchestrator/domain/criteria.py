@@ -1,4 +1,4 @@
-"""The user's own criteria: they stand in every plan as they were given, whoever made it."""
+"""The user's own criteria: every plan contains them unchanged, whichever planner made it."""
 
 import json
 from collections.abc import Collection, Sequence

@@ -1,6 +1,6 @@
 """What stops live work, and how a run lets go of what it held."""
 
-from pointsman.services.orchestrator.domain.calls.epics import KEPT, Epic
+from pointsman.services.orchestrator.domain.calls.epics import OTHER_RUN_WINS, Epic
 from pointsman.services.orchestrator.domain.calls.other_runs import StartNext, TellEntry
 from pointsman.services.orchestrator.domain.calls.pipelines import Pipeline
 from pointsman.services.orchestrator.domain.calls.release import ReleaseEpic
@@ -34,7 +34,7 @@ def stop_work(builder: DecisionBuilder) -> None:
 
 
 def release_or_cancel_workflow(builder: DecisionBuilder) -> None:
-    """A cancelled run's workflow is cancelled; a parked, kept, merged or failed one's stays, resumable."""
+    """Cancels the workflow of a cancelled run; that of a parked, stored, merged or failed run stays resumable."""
     if not builder.run.epic_id:
         return
     if leaves_epic_resumable(builder.run):
@@ -45,7 +45,7 @@ def release_or_cancel_workflow(builder: DecisionBuilder) -> None:
 
 def leaves_epic_resumable(run: Run) -> bool:
     """Whether the ended run leaves its epic for another one."""
-    return run.status is State.FAILED or run.end_reason in (PARKED, KEPT) or run.end_reason.startswith(MERGED)
+    return run.status is State.FAILED or run.end_reason in (PARKED, OTHER_RUN_WINS) or run.end_reason.startswith(MERGED)
 
 
 def _release(builder: DecisionBuilder, *, disown: bool) -> None:

@@ -356,7 +356,7 @@ class WorkflowStatus(StrEnum):
 
 
 class Attention(StrEnum):
-    """What a run asks of whoever looks at it."""
+    """What a run needs from people."""
 
     NEEDS_YOU = "NEEDS_YOU"
     STUCK = "STUCK"

@@ -185,7 +185,7 @@ class PipelineAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class StageFailed:
-    """A stage of a task's pipeline failed, in the words of whoever did it; nobody's when no agent finished."""
+    """A stage of a task's pipeline failed, with its agent's reason; empty when no agent finished."""
 
     task_id: str
     stage: str

@@ -120,7 +120,7 @@ class Order:
     brings_plan: bool = False
     """Whether the submitter answers that question with a plan, so that no planner is asked for the first one."""
     parent_entry: str = ""
-    """The entry of a merge queue that this run was started for; it is told how the run ends."""
+    """The merge queue entry that this run was started for; it receives the run's outcome."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def waiting_for(run: Run) -> Waiting | None:
 
 
 def attention(run: Run, at_work: AtWork) -> Attention:
-    """What the run asks of whoever looks: an answer, an agent, or nothing."""
+    """What the run needs from people: an answer, an agent, or nothing."""
     if run.ended:
         return ENDED_AS[run.status]
     if run.question is not None:

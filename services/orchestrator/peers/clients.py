@@ -80,7 +80,7 @@ REMOTE: dict[Call, Performer] = {}
 
 
 def performs(*kinds: Call) -> Callable[[Performer], Performer]:
-    """Mark the function that makes these calls; it returns the answer, or None where nothing is to be kept of it."""
+    """Mark the function that makes these calls; it returns the answer, or None when nothing of it is stored."""
 
     def register(perform: Performer) -> Performer:
         REMOTE.update(dict.fromkeys(kinds, perform))

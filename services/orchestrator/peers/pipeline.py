@@ -37,8 +37,8 @@ async def start_pipeline(peers: Peers, effect: PendingEffect, data: StartPipelin
     if data.barrier_timeout_seconds:
         request.barrier_timeout.FromMicroseconds(round(data.barrier_timeout_seconds * 1_000_000))
     answer = await peers.call_pipeline(effect, peers.pipeline.stub.StartPipeline, request)
-    told = decode.peers.pipeline_seen(data, answer.state, answer.next)
-    return replace(told, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
+    seen_pipeline = decode.peers.pipeline_seen(data, answer.state, answer.next)
+    return replace(seen_pipeline, reflections=tuple(f"{item.stage}: {item.body}"[:4000] for item in reflections))
 
 
 async def _reflections(peers: Peers, effect: PendingEffect, pipeline_id: str) -> list[pipeline.EarlierReflection]:
@@ -95,8 +95,8 @@ async def get_pipeline(peers: Peers, effect: PendingEffect, data: Pipeline) -> A
     next_ones += [await _delegate(peers, effect, data.pipeline_id, item) for item in seen.pending_delegations]
     risks = () if seen.pipeline_active else seen.residual_risks
     shown = tuple(decode.peers.residual_risk(data.task_id, risk) for risk in risks)
-    told = decode.peers.pipeline_seen(data, seen.summary.state, next_ones, shown)
-    return replace(told, barrier_due_at=decode.peers.next_barrier_due(seen.barriers))
+    seen_pipeline = decode.peers.pipeline_seen(data, seen.summary.state, next_ones, shown)
+    return replace(seen_pipeline, barrier_due_at=decode.peers.next_barrier_due(seen.barriers))
 
 
 async def _delegate(peers: Peers, effect: PendingEffect, pipeline_id: str, waiting: Any) -> Any:

@@ -54,7 +54,7 @@ class ArtifactServicer:
 
 
 def _require_judge(caller: Caller, sha256: str) -> None:
-    """Refuses whoever might show held-out checks to an agent: they are for operators and verifiers."""
+    """Refuses callers other than operators and verifiers: held-out checks must not reach an agent."""
     if Role.OPERATOR not in caller.roles and not caller.may(Capability.VERIFY.lower()):
         raise Refusal(
             Reason.PERMISSION_DENIED,

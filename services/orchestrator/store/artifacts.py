@@ -1,4 +1,4 @@
-"""Bodies by their content: stored once for each project, read in chunks, kept as long as a run needs them."""
+"""Bodies by their content: stored once for each project, read in chunks, removed when no run needs them."""
 
 import hashlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What runs ask of whoever looks: who is at work on each, for how many nobody is there, and how many of each kind there are."""
+"""What runs need from people: who works on each, how many no agent can take, and counts by kind."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ class RunAttention:
         return self._seen(rows, self._present(connection).get(project, ()))
 
     def counts(self, connection: Connection, project: str) -> RunCounts:
-        """How many runs ask what; counted once in a second, whoever asks."""
+        """Counts of runs by what they need; computed at most once a second for all callers."""
         now_us = to_us(self._database.clock.now())
         counted_us, counts = self._counted.get(project, (0, None))
         if counts is None or not 0 <= now_us - counted_us < CACHE_US:

@@ -25,7 +25,7 @@ from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.artifacts import Artifacts
 
 ENTRIES = "#entries"
-"""Told whenever an entry changes."""
+"""Notified when an entry changes."""
 LOOK_SECONDS = 5.0
 TAKEABLE = (EntryState.QUEUED, EntryState.PROVING, EntryState.LANDING)
 LIVE_NAMES = [str(state) for state in LIVE]
@@ -55,7 +55,7 @@ class EntryChildren:
         """Loads nothing: commands need only the body."""
 
     def save(self, connection: Connection, changes: Sequence[Change[Entry]]) -> None:
-        """Writes the index rows of changed entries; a bundle is kept as long as an entry names it."""
+        """Writes the index rows of changed entries; a bundle stays stored while an entry refers to it."""
         self._save.run(connection, [_index_row(change) for change in changes])
         uses = [
             {"entity_id": change.entity_id, "project": change.project, "sha256": change.state.work.bundle_sha256}
@@ -155,13 +155,13 @@ class Entries:
     async def keep(self, who: Integrator, queue_id: str, epoch: int, *, release: bool) -> int:
         """Hold a queue longer, or give it back; until when. Refused where somebody else has taken it."""
         lease = Lease(_lease_name(who.project, queue_id), _owner(who), epoch, 0)
-        kept = await self._leases.renew(lease, 0 if release else self._lease_seconds)
-        if kept is None:
+        renewed = await self._leases.renew(lease, 0 if release else self._lease_seconds)
+        if renewed is None:
             metadata = {"kind": "queue", "id": queue_id}
             raise Refusal(Reason.LEASE_LOST, "the queue is in other hands; take it again", metadata=metadata)
         if release:
             self._store.notify({ENTRIES})
-        return kept.until_us
+        return renewed.until_us
 
     def forget_of(self, connection: Connection, run_id: str) -> None:
         """Removes the entries of a run that is forgotten; a run with a live entry is not."""

@@ -18,7 +18,7 @@ from pointsman.services.orchestrator.store.children import RunChildren
 from pointsman.services.orchestrator.store.run_queries import MOST_EXAMINED, Place, RunFilter, RunQueries
 
 Shown = TypeVar("Shown")
-KEPT_RUNS = 4096
+CACHED_RUNS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Page(Generic[Shown]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept(Generic[Shown]):
+class _Cached(Generic[Shown]):
     """The encoded form of one version of a run."""
 
     version: int
@@ -64,7 +64,7 @@ class Listing(Generic[Shown]):
         columns = (entities.entity_id, entities.body, entities.version, entities.created_at_us, entities.updated_at_us)
         self._bodies = select(*columns).where(any_of(store.database, entities.entity_id))
         self._newest = select(store.tables.head.c.position)
-        self._kept: dict[str, _Kept[Shown]] = {}
+        self._cache: dict[str, _Cached[Shown]] = {}
 
     async def page(self, wanted: RunFilter, place: Place, size: int) -> Page[Shown]:
         """The runs from a place on that the filter admits; short where more would have to be looked at than one call may."""
@@ -96,43 +96,43 @@ class Listing(Generic[Shown]):
 
     async def _lines(self, wanted: RunFilter, rows: Sequence[Any]) -> list[Line[Shown] | None]:
         """What is shown of each row; nothing where the filter does not admit its run, or it was forgotten meanwhile."""
-        kept = await self._shown(rows)
+        cached = await self._shown(rows)
         waiting = [
             row.entity_id
-            for row, one in zip(rows, kept, strict=True)
+            for row, one in zip(rows, cached, strict=True)
             if one is not None and one.if_nobody is Attention.STUCK
         ]
         at_work = await self._database.read(
             lambda connection: self._crews.at_work(connection, wanted.project, waiting)
         ) if waiting else {}  # fmt: skip
-        return [_line(wanted, one, at_work.get(row.entity_id, NOBODY)) for row, one in zip(rows, kept, strict=True)]
+        return [_line(wanted, one, at_work.get(row.entity_id, NOBODY)) for row, one in zip(rows, cached, strict=True)]
 
-    async def _shown(self, rows: Sequence[Any]) -> list[_Kept[Shown] | None]:
-        """What is kept of each row's run; nothing where it was forgotten meanwhile."""
-        kept = {row.entity_id: self._kept.get(row.entity_id) for row in rows}
-        stale = [row.entity_id for row in rows if (one := kept[row.entity_id]) is None or one.version < row.version]
+    async def _shown(self, rows: Sequence[Any]) -> list[_Cached[Shown] | None]:
+        """The cached line of each row's run; None where the run was removed meanwhile."""
+        cached = {row.entity_id: self._cache.get(row.entity_id) for row in rows}
+        stale = [row.entity_id for row in rows if (one := cached[row.entity_id]) is None or one.version < row.version]
         for key in stale:
-            kept[key] = None
+            cached[key] = None
         if stale:
             wanted = {"values": bind_list(self._database, stale)}
             bodies = await self._database.read(lambda connection: connection.execute(self._bodies, wanted).all())
-            kept |= {row.entity_id: self._keep(row) for row in bodies}
-        return [kept[row.entity_id] for row in rows]
+            cached |= {row.entity_id: self._add_to_cache(row) for row in bodies}
+        return [cached[row.entity_id] for row in rows]
 
-    def _keep(self, row: Any) -> _Kept[Shown]:
+    def _add_to_cache(self, row: Any) -> _Cached[Shown]:
         run: Run = from_json(row.body, Run)
         shown = self._show(RunView(run, row.version, row.created_at_us, row.updated_at_us))
-        kept = _Kept(row.version, shown, run.order.labels, attention(run, NOBODY))
-        self._kept.pop(row.entity_id, None)
-        self._kept[row.entity_id] = kept
-        while len(self._kept) > KEPT_RUNS:
-            del self._kept[next(iter(self._kept))]
-        return kept
+        cached = _Cached(row.version, shown, run.order.labels, attention(run, NOBODY))
+        self._cache.pop(row.entity_id, None)
+        self._cache[row.entity_id] = cached
+        while len(self._cache) > CACHED_RUNS:
+            del self._cache[next(iter(self._cache))]
+        return cached
 
 
-def _line(wanted: RunFilter, kept: _Kept[Shown] | None, at_work: AtWork) -> Line[Shown] | None:
-    if kept is None or not wanted.admits(kept.labels):
+def _line(wanted: RunFilter, cached: _Cached[Shown] | None, at_work: AtWork) -> Line[Shown] | None:
+    if cached is None or not wanted.admits(cached.labels):
         return None
     somebody = at_work.holder or at_work.agents_able
-    asks = Attention.WORKING if kept.if_nobody is Attention.STUCK and somebody else kept.if_nobody
-    return Line(kept.shown, at_work, asks) if not wanted.attention or asks in wanted.attention else None
+    asks = Attention.WORKING if cached.if_nobody is Attention.STUCK and somebody else cached.if_nobody
+    return Line(cached.shown, at_work, asks) if not wanted.attention or asks in wanted.attention else None

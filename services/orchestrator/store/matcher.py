@@ -118,7 +118,7 @@ class AssignmentMatcher:
         """Runs one pass for all waiting agents; each takes part in at least one."""
         try:
             await self._store.write(match)
-        except Exception as error:  # noqa: BLE001 - whoever waits is kept, and the next pass tries again
+        except Exception as error:  # noqa: BLE001 - waiting polls stay queued, and the next pass tries again
             self._matching = None if self._matching is match else self._matching
             log.error("matching_failed", error=repr(error))
         else:

@@ -1,4 +1,4 @@
-"""What agents print while they work: the end of it by lease, kept beside the journal and never in it."""
+"""What agents print while they work: its tail by lease, stored beside the journal and never in it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -40,16 +40,16 @@ class Outputs:
         )
 
     def append(self, connection: Connection, run_id: str, output: Output) -> None:
-        """Keep a piece behind what is there; what was sent before is not kept twice."""
+        """Appends a piece; an offset that was sent before is not stored twice."""
         key = {"entity_id": run_id, "assignment_id": output.assignment_id, "epoch": output.epoch}
         row = connection.execute(self._one, key).one_or_none()
         end_offset = row.end_offset if row else 0
         new = output.text[max(0, end_offset - output.offset) :]
-        kept = row.tail if row and output.offset <= end_offset else ""
+        stored = row.tail if row and output.offset <= end_offset else ""
         values = {
             **key,
             "agent_id": output.agent_id,
-            "tail": (kept + new)[-MAX_TAIL:],
+            "tail": (stored + new)[-MAX_TAIL:],
             "end_offset": max(end_offset, output.offset + len(output.text)),
             "transcript_sha256": output.transcript_sha256 or (row.transcript_sha256 if row else ""),
             "transcript_bytes": output.transcript_bytes or (row.transcript_bytes if row else 0),
@@ -61,7 +61,7 @@ class Outputs:
         self._store.notify({_topic(run_id) for run_id in run_ids})
 
     def of_run(self, connection: Connection, run_id: str) -> Sequence[Row[Any]]:
-        """All that is kept of a run's outputs, each with its assignment."""
+        """Every stored tail of a run's outputs, each with its assignment."""
         return connection.execute(self._of_run, {"entity_id": run_id}).all()
 
     def transcripts(self, connection: Connection, assignment_ids: Sequence[str]) -> Mapping[str, Sequence[Row[Any]]]:
@@ -75,7 +75,7 @@ class Outputs:
         return found
 
     async def tail(self, run_id: str, is_over: Callable[[], Awaitable[bool]]) -> AsyncIterator[Sequence[Row[Any]]]:
-        """What is kept now, and again after each change, a last time when it is over."""
+        """Yields the stored tail now, after each change, and a last time at the end."""
         with self._store.hub.subscribed(_topic(run_id), run_id) as news:
             while True:
                 news.clear()

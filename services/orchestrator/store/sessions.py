@@ -106,7 +106,7 @@ class LiveRuns:
     def confirm(self, connection: Connection) -> Callable[[], bool]:
         """Whether no other replica has committed a run to a session that was free.
 
-        The lock of the journal's head is held by now: whoever commits a run of the session comes before, and is seen, or after.
+        The lock of the journal's head is held here: another commit for the session is either before, and visible, or after.
         """
         if not self._query.database.is_postgresql:
             return lambda: True

@@ -13,7 +13,7 @@ from pointsman.landing.forge.choice import forge_of, host_and_path, token_for, w
 from pointsman.landing.forge.credentials import Token, UnusableToken, find_token, git_variables
 from pointsman.landing.forge.github import GitHub
 from pointsman.landing.forge.plain import PlainRemote
-from pointsman.landing.request_body import MAX_BODY, Told, marker, request_body
+from pointsman.landing.request_body import MAX_BODY, RequestContent, marker, request_body
 from tests.helpers.github import FakeGitHub, check_run, problems_of
 from tests.unit.landing.lives import commit_of, fake_forge
 
@@ -106,7 +106,7 @@ def test_addresses_are_read_in_every_form_and_shown_without_passwords() -> None:
     assert without_secrets("https://me:pw@host.test/o/r") == "https://host.test/o/r"
 
 
-def told(statement: str) -> Told:
+def told(statement: str) -> RequestContent:
     claim = handoff_pb2.Claim(id="C1", statement=statement, evidence_ids=["E1"])
     files = [
         handoff_pb2.ChangedFile(path=path, change=handoff_pb2.FILE_CHANGE_MODIFIED)
@@ -124,7 +124,7 @@ def told(statement: str) -> Told:
     )
     candidate = pb.LandingCandidate(base="b" * 40, summary="`make test`: 42 tests")
     entry = pb.Entry(id="entry_1", terms=pb.LandingTerms(target="main"), candidate=candidate, work_run_id="run_1")
-    return Told(entry, delivery, (attempt,))
+    return RequestContent(entry, delivery, (attempt,))
 
 
 def test_the_body_has_risks_first_then_claims_with_evidence_and_results_then_changed_tests() -> None:

@@ -72,7 +72,7 @@ async def test_a_question_is_told_with_its_id_until_it_is_taken_and_not_again_af
             run_id = (await client.runs.submit(Order("fix something", as_action=True))).run.id
 
             async def is_told() -> bool:
-                return bool(Place.read(path).told)
+                return bool(Place.read(path).notified)
 
             await eventually(is_told)
             first.cancel()
@@ -80,7 +80,7 @@ async def test_a_question_is_told_with_its_id_until_it_is_taken_and_not_again_af
             second = (await client.runs.submit(Order("fix something else", as_action=True))).run.id
 
             async def both() -> bool:
-                return len(Place.read(path).told) == 2
+                return len(Place.read(path).notified) == 2
 
             await eventually(both)
             for task in (first, again):
@@ -115,7 +115,7 @@ async def test_a_question_that_took_the_place_of_another_is_told_once(tmp_path: 
             last = (await client.runs.submit(Order("fix something", as_action=True))).run.id
 
             async def is_told() -> bool:
-                return len(Place.read(path).told) >= 2
+                return len(Place.read(path).notified) >= 2
 
             await eventually(is_told)
             following.cancel()

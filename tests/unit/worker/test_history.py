@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.worker.git import GitFailed, git, text
-from pointsman.worker.history import KEPT, Histories
+from pointsman.worker.history import MAX_HISTORIES, Histories
 from tests.unit.worker.repositories import clone_of, commit, repository
 
 
@@ -51,10 +51,10 @@ async def test_trees_on_one_commit_can_be_laid_out_at_once_by_several_workers(tm
 
 async def test_only_the_newest_histories_are_kept(tmp_path: Path) -> None:
     commits = [await repository(tmp_path / "r", {"a": "0"})]
-    commits += [await commit(tmp_path / "r", {"a": str(number)}) for number in range(1, KEPT + 3)]
+    commits += [await commit(tmp_path / "r", {"a": str(number)}) for number in range(1, MAX_HISTORIES + 3)]
     clone = await clone_of(tmp_path / "r", tmp_path)
     for number, one in enumerate(commits):
         await clone.check_out(one, tmp_path / f"tree-{number}")
     kept = [path.name for path in clone.path.with_suffix(".histories").iterdir()]
-    assert len(kept) == KEPT
+    assert len(kept) == MAX_HISTORIES
     assert commits[-1] in kept

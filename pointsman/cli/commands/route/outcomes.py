@@ -28,7 +28,9 @@ def outcome(  # noqa: PLR0913 - one parameter per option
         ),
     ],
     error_code: Annotated[str, typer.Option(help="With failure: the error's code, for example TypeError.")] = "",
-    error_text: Annotated[str, typer.Option(help="With failure: the error's text; only its fingerprint is kept.")] = "",
+    error_text: Annotated[
+        str, typer.Option(help="With failure: the error's text; only its fingerprint is stored.")
+    ] = "",
     project: Project = "local",
     server: Server = "",
     as_json: AsJson = False,

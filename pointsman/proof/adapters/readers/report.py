@@ -15,7 +15,7 @@ class ReadReport:
 
 
 def excerpt(text: str) -> str:
-    """The parts of a message that are kept: its head, where some runners put the cause, and its tail, where others do."""
+    """The parts of a message that remain: its head, where some runners put the cause, and its tail, where others do."""
     text = text.strip()
     half = MESSAGE_LENGTH // 2
     return text if len(text) <= MESSAGE_LENGTH else f"{text[:half]}\n…\n{text[-half:]}"

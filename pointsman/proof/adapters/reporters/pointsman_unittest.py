@@ -47,7 +47,7 @@ def _file(test: Any) -> str:
 
 
 class _Result(unittest.TextTestResult):
-    """The usual result, told line by line."""
+    """The usual result, reported line by line."""
 
     def startTestRun(self) -> None:  # noqa: N802 - the name is unittest's
         super().startTestRun()

@@ -8,7 +8,7 @@ from pointsman.services.orchestrator.domain.decision import DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import Call, ExecutionMode, Reply, State, Trigger
 from pointsman.services.orchestrator.domain.events import EpicStored, Resumed
 
-KEPT = "kept"
+OTHER_RUN_WINS = "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Epic:
 
 
 def epic_stored(builder: DecisionBuilder, answer: EpicStored) -> None:
-    """The epic is stored: plan it, or leave it there when the other run is kept."""
+    """The epic is stored: plan it, or leave it there when the other run wins."""
     if builder.in_state(State.RESUME_PLAN):
         _message_queued(builder, answer)
         return
     builder.emit(answer)
     if builder.run.disposition == str(Reply.KEEP):
-        builder.transition(Trigger.CANCEL, KEPT)
+        builder.transition(Trigger.CANCEL, OTHER_RUN_WINS)
     else:
         builder.transition(Trigger.BD_UPSERT_DONE)
 
@@ -51,7 +51,7 @@ def _message_queued(builder: DecisionBuilder, answer: EpicStored) -> None:
         builder.call(Call.LOAD_EPIC, lambda call: Epic(call, best.epic_id))
         return
     builder.send(Call.START_NEXT, StartNext("", best.epic_id))
-    builder.transition(Trigger.CANCEL, KEPT)
+    builder.transition(Trigger.CANCEL, OTHER_RUN_WINS)
 
 
 def epic_loaded(builder: DecisionBuilder, answer: Resumed) -> None:

@@ -124,7 +124,7 @@ class PipelineSeen:
     failure: StageFailure | None = None
     """The stage that was just handed in failed."""
     barrier_due_at: datetime | None = None
-    """When the first of its barriers stops waiting, whoever has arrived by then."""
+    """When the first of its barriers times out, however many stages have arrived."""
 
 
 def capability_of(stage: str, *, can_be_proven: bool) -> Capability:

@@ -1,4 +1,4 @@
-"""What a linked run is told: what was found, with text of others marked as such."""
+"""The instructions of a linked run: the findings, with foreign text marked as quoted."""
 
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent
 from pointsman.services.orchestrator.domain.landing.model import Entry, Finding

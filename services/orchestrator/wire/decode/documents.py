@@ -18,11 +18,11 @@ def document(message: Message) -> str:
 def _plain(message: Message) -> Any:
     if message.DESCRIPTOR.full_name.startswith("google.protobuf."):
         return MessageToDict(message)
-    told = {}
+    decoded = {}
     for field, value in message.ListFields():
         name, write = _written_as(field)
-        told[name] = write(value) if write else value
-    return told
+        decoded[name] = write(value) if write else value
+    return decoded
 
 
 @cache

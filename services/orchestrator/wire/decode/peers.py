@@ -80,8 +80,8 @@ def next_barrier_due(barriers: Iterable[pipeline_state.Barrier]) -> datetime | N
 def stage_completed(data: CompleteStage, answer: Any) -> PipelineSeen:
     """How a pipeline is after a stage's answer."""
     risks = tuple(residual_risk(data.task_id, risk) for risk in answer.residual_risks)
-    told = pipeline_seen(data, answer.state, answer.next, risks)
-    return replace(told, failure=stage_failure(data, answer), barrier_due_at=moment(answer.barrier_due_at))
+    seen = pipeline_seen(data, answer.state, answer.next, risks)
+    return replace(seen, failure=stage_failure(data, answer), barrier_due_at=moment(answer.barrier_due_at))
 
 
 def stage_failure(data: CompleteStage, answer: Any) -> StageFailure | None:

@@ -162,8 +162,10 @@ def _bare_runs(evidence: Iterable[handoff.Evidence]) -> Iterator[Risk]:
     """What a judge ran in the author's tree, with the author's settings, and not in a proof of its own."""
     for item in evidence:
         if item.kind == handoff.EVIDENCE_KIND_COMMAND and is_bare_test_run(item.command):
-            told = f"a judge ran `{shlex.join(item.command)}` itself, in the author's tree with the author's settings"
-            yield Risk("bare-run", told[:4096], Severity.MEDIUM)
+            statement = (
+                f"a judge ran `{shlex.join(item.command)}` itself, in the author's tree with the author's settings"
+            )
+            yield Risk("bare-run", statement[:4096], Severity.MEDIUM)
 
 
 def coder_work(agent_id: str, message: handoff.CoderResult) -> Work | MalformedResult:

@@ -22,7 +22,7 @@ def revive(text: str, message: Any) -> Any:
 
 
 def seen(text: str, kind: Any) -> Any:
-    """The same for documents that are read again and again; whoever gets it does not change it."""
+    """The same for documents that are read again and again; callers must not change it."""
     return _remembered(text, kind) if len(text) <= REMEMBERED_LENGTH else revive(text, kind())
 
 

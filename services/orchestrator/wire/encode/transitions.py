@@ -51,7 +51,7 @@ def run_event(event: str, payload: str, *, whole: bool) -> journal.RunEvent:
 
 @lru_cache(maxsize=1024)
 def _remembered(event: str, payload: str, *, whole: bool) -> journal.RunEvent:
-    """The same for rows that several watchers are sent; whoever gets it does not change it."""
+    """The same for rows that several watchers are sent; callers must not change it."""
     return run_event(event, payload, whole=whole)
 
 

@@ -9,6 +9,7 @@ from pointsman.services.router.domain.language.term_sets import (
     DECLINED,
     DENIED,
     DO,
+    EXPLANATION,
     FAULT,
     FOLLOW_UP,
     GENERAL,
@@ -28,7 +29,6 @@ from pointsman.services.router.domain.language.term_sets import (
     TAG,
     TELL,
     THANKS,
-    TOLD,
     TURN,
     WELL,
     WISH,
@@ -126,7 +126,7 @@ def _rule_of_part(language: Language, text: str, hits: int) -> tuple[str, int]:
     """The row of one sentence or clause."""
     if hits & TAG and (row := _row_before_tag(language, text)):
         return row, hits
-    if hits & TOLD and not _does_more(language, text):
+    if hits & EXPLANATION and not _does_more(language, text):
         return "tell", hits
     asked = "?" in text or "？" in text or "¿" in text or text[-1:] in _ASKING_PARTICLES
     if hits & GENERAL or (asked and not hits & REQUEST):
@@ -140,7 +140,7 @@ def _rule_of_part(language: Language, text: str, hits: int) -> tuple[str, int]:
 
 
 def _row_before_tag(language: Language, text: str) -> str | None:
-    """The row of the order that a tag follows; None for what is only told."""
+    """The row of the order that a tag follows; None for a statement."""
     tag = language.term_sets.first("tag", text)
     before = "" if tag is None else text[: tag[0]].rstrip(" ,、，")
     hits = language.hits(before)
@@ -152,7 +152,7 @@ def _row_before_tag(language: Language, text: str) -> str | None:
 
 def _without_told(hits: int) -> int:
     """Drops term sets that only belong to an explanation to give, or to what the writer narrates."""
-    if hits & TOLD:
+    if hits & EXPLANATION:
         hits &= ~TELL
     if hits & NARRATED and not hits & _MORE_THAN_TOLD:
         hits &= ~_TOLD_OF
@@ -196,7 +196,7 @@ def _explains_question(language: Language, row: str, hits: int, general: bool) -
     """Whether a part only explains the question beside it: what writers narrate of themselves, work that nobody asks for."""
     if row in _SOFT_ROWS and (general or hits & NARRATED):
         return True
-    if language.script == "han":  # whose verbs have no form by which an imperative is told from a statement
+    if language.script == "han":  # whose verbs have no form that separates an imperative from a statement
         return False
     return row in _HARD_ROWS and not hits & _ASKED_OF_YOU
 
@@ -227,7 +227,7 @@ _SOFT_ROWS = frozenset({"fault", "unlisted", "wish", "work"})
 _HARD_ROWS = frozenset({"approval", "order", "make", "read"})
 _OR = (" o", " ou", " oder", " или")
 _ASKED_ROWS = _HARD_ROWS | {"unlisted", "wish"}
-"""Rows of what is asked for, not of what is told."""
+"""Rows of requests, not of statements."""
 _WEIGHTS = (
     "order",
     "make",

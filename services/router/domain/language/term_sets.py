@@ -29,7 +29,7 @@ NARRATED = 1 << 14
 """What writers narrate of themselves; its verbs and nouns ask for no work unless something else does."""
 SPENT = 1 << 15
 """Clauses about what is not to be done, done already, or left to the writer; they ask for nothing."""
-TOLD = 1 << 16
+EXPLANATION = 1 << 16
 """An explanation is requested: explain to me how …."""
 TURN = 1 << 17
 """Words like but, still, however."""
@@ -57,7 +57,7 @@ _DERIVED = {"opener": OPENER, "starter": STARTER, "joined": JOINED, "request": R
 _BITS = _DERIVED | {
     "do": DO, "make": MAKE, "read": READ, "tell": TELL, "work": WORK, "prose": PROSE, "fault": FAULT, "question": QUESTION,
     "polite": POLITE, "wish": WISH, "thanks": THANKS, "approval": APPROVAL, "declined": DECLINED, "solved": SOLVED,
-    "narrated": NARRATED, "spent": SPENT, "told": TOLD, "turn": TURN, "general": GENERAL, "follow_up": FOLLOW_UP,
+    "narrated": NARRATED, "spent": SPENT, "told": EXPLANATION, "turn": TURN, "general": GENERAL, "follow_up": FOLLOW_UP,
     "imperative": IMPERATIVE, "destructive": 1 << 25, "data": 1 << 26, "deployment": 1 << 27, "security": 1 << 28,
     "bulk": 1 << 29, "vague": 1 << 30, "tag": TAG, "well": WELL,
     "denied": DENIED,
