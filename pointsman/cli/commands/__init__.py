@@ -313,7 +313,12 @@ COMMANDS: Mapping[str, Command] = {
         _agents, Group.LOOK, "list agents: who works, who is lost, what each has spent", ("agents", "agents --json")
     ),
     "console": Command(_console, Group.LOOK, "open the web console", ("console", "console --no-browser")),
-    "up": Command(_up, Group.OPERATE, "start everything in one process, on SQLite", ("up", "up --port 0")),
+    "up": Command(
+        _up,
+        Group.OPERATE,
+        "start everything in one process, with the crew of the repository here",
+        ("up", "up --no-crew --port 0"),
+    ),
     "token": Command(
         _token,
         Group.OPERATE,

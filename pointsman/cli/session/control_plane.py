@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -78,12 +78,17 @@ async def control_plane(server: str = "", *, absent: Absent = Absent.PRIVATE) ->
         if isinstance(embedded, StoreLock):
             yield await stack.enter_async_context(_private_plane())
             return
-        announced = AnnouncedAddress(lock)
+        yield await stack.enter_async_context(announced_plane(lock, embedded=embedded))
 
-        def open_as(role: CredentialRole, agent_id: str) -> grpc.aio.Channel:
-            return ReloadingChannel(announced, lambda address: _open_announced(address, role, agent_id))
 
-        yield await stack.enter_async_context(_connect(announced.value, open_as, embedded=embedded))
+def announced_plane(lock: Path, *, embedded: bool = False) -> AbstractAsyncContextManager[Plane]:
+    """Connects to the control plane that the owner of the data directory announces, wherever it moves."""
+    announced = AnnouncedAddress(lock)
+
+    def open_as(role: CredentialRole, agent_id: str) -> grpc.aio.Channel:
+        return ReloadingChannel(announced, lambda address: _open_announced(address, role, agent_id))
+
+    return _connect(announced.value, open_as, embedded=embedded)
 
 
 def _open_announced(address: str, role: CredentialRole, agent_id: str) -> grpc.aio.Channel:

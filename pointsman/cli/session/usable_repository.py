@@ -33,6 +33,16 @@ async def find_repository(repo: Path | None) -> Path | None:
     return await repository_at(repo or Path())
 
 
+async def has_usable_repository() -> bool:
+    """Whether the current folder is in a repository that can be worked on; never ends the command."""
+    try:
+        top = Path(await text(Path(), "rev-parse", "--show-toplevel"))
+        await git(top, "rev-parse", "--verify", "-q", "HEAD^{commit}")
+    except (GitFailed, OSError):
+        return False
+    return True
+
+
 def explain_absence(wanted_by: str) -> str:
     """Why `find_repository` found none here."""
     if shutil.which("git") is None:

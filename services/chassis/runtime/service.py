@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -156,8 +156,9 @@ async def serve_until_stopped(
     settings: ServerSettings,
     greet: Callable[[Running], None],
     data: Path | None = None,
+    beside: AbstractAsyncContextManager[None] | None = None,
 ) -> None:
-    """Run until SIGTERM or SIGINT, then drain; `greet` is called once the server serves."""
+    """Run until SIGTERM or SIGINT, then drain; `greet` is called once the server serves, then `beside` is entered."""
     if not structlog.is_configured():
         configure_logs(as_json=not sys.stderr.isatty())
     warn_if_insecure(settings)
@@ -168,7 +169,8 @@ async def serve_until_stopped(
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     greet(running)
     log.info("serving", address=running.address, services=[service.name for service in running.services])
-    await stopped.wait()
+    async with beside or nullcontext():
+        await stopped.wait()
     log.info("draining")
     await running.stop()
     log.info("stopped")

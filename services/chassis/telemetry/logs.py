@@ -9,7 +9,9 @@ import structlog
 from pointsman._shared.redaction import redact
 from pointsman.services.chassis.telemetry.context import current_context, current_request
 
-LIBRARY_LOGGERS = ("asyncio", "grpc", "opentelemetry", "pointsman._shared.otlp", "psycopg", "sqlalchemy", "urllib3")
+LIBRARY_LOGGERS = (
+    "asyncio", "grpc", "opentelemetry", "pointsman._shared.otlp", "pointsman.worker", "psycopg", "sqlalchemy", "urllib3",
+)  # fmt: skip
 """Loggers of libraries that operators need; their lines go through our processors, so that secrets are masked."""
 MAX_VALUE_CHARACTERS = 500
 MAX_EXCEPTION_CHARACTERS = 20_000
