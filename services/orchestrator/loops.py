@@ -19,7 +19,7 @@ from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.calls.epics import Epic
 from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun, StartNext, TellEntry
 from pointsman.services.orchestrator.domain.ending import PARKED
-from pointsman.services.orchestrator.domain.enums import Call, Resume, State
+from pointsman.services.orchestrator.domain.enums import Call, Capability, Resume, State
 from pointsman.services.orchestrator.domain.landing import commands as landing
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK, StartLink
 from pointsman.services.orchestrator.domain.model import Order
@@ -32,6 +32,8 @@ from pointsman.services.orchestrator.wire import decode
 RETENTION_BATCH = 100
 RETENTION_PAUSE_SECONDS = 600.0
 INDEX_PAUSE_SECONDS = 300.0
+JUDGED_BY = frozenset({Capability.CODE, Capability.REVIEW, Capability.VERIFY})
+"""Whom a linked run waits for if its source did: a repair is one task, and is judged as the work was."""
 _GONE = frozenset({Reason.STATE_FORBIDS, Reason.NOT_FOUND})
 
 
@@ -134,7 +136,8 @@ class Engine:
         run_id = run_id_for(effect.project, f"{effect.entity_id}/{data.number}")
         order = replace(
             source.order, base_commit=data.base_commit, parent_entry=effect.entity_id, session_id="", rival_run_id="",
-            epic_id="", resume=Resume.NO, auto_resume=False, crew=(), reserved=False,
+            epic_id="", resume=Resume.NO, auto_resume=False, reserved=False,
+            crew=tuple(one for one in source.order.crew if one in JUDGED_BY),
         )  # fmt: skip
         caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
         await self._store.ledger.submit(caller, commands.Submit(run_id, data.intent, order, source.budget))

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 
-class _Backend(BaseHTTPRequestHandler):
+class GitBackend(BaseHTTPRequestHandler):
     """Hands each request to `git http-backend`, as a CGI server would."""
 
     root = ""
@@ -50,9 +50,9 @@ class _Backend(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def git_over_http(root: Path) -> Iterator[str]:
+def git_over_http(root: Path, handler_class: type[GitBackend] = GitBackend, **more: Any) -> Iterator[str]:
     """Serves the bare repositories below a folder; the address of that folder."""
-    handler = type("Backend", (_Backend,), {"root": str(root)})
+    handler = type("Backend", (handler_class,), {"root": str(root), **more})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -74,20 +74,23 @@ class FakeGitHub(BaseAdapter):
         """Nothing is open."""
 
     def send(self, request: Any, **_options: Any) -> requests.Response:  # type: ignore[override]
-        parts = urlsplit(request.url)
-        body = json.loads(request.body) if request.body else None
-        query = dict(parse_qsl(parts.query))
-        self.problems += problems_of(request.method, parts.path, query, body)
         if self.trouble:
             status, headers = self.trouble.pop(0)
             return _response(request, status, {"message": "not now"}, headers)
-        self.asked[f"{request.method} {re.sub('[0-9a-f]{40}|[0-9]+', 'N', parts.path)}"] += 1
-        path = parts.path.split("/", 4)[4]
-        status, answer = getattr(self, f"_{request.method.lower()}")(path, query, body)
+        parts = urlsplit(request.url)
+        status, answer = self.answer(request.method, parts.path, parts.query, request.body or b"")
         if request.method in self.lost:
             self.lost.remove(request.method)
             raise requests.ConnectionError("the answer got lost")
         return _response(request, status, answer)
+
+    def answer(self, method: str, path: str, query: str, content: bytes) -> tuple[int, Any]:
+        """Status and answer of a request, which is held against its description."""
+        body, asked = json.loads(content) if content else None, dict(parse_qsl(query))
+        self.problems += problems_of(method, path, asked, body)
+        self.asked[f"{method} {re.sub('[0-9a-f]{40}|[0-9]+', 'N', path)}"] += 1
+        status, answer = getattr(self, f"_{method.lower()}")(path.split("/", 4)[4], asked, body)
+        return int(status), answer
 
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:
         if path == "pulls":

@@ -88,6 +88,7 @@ def _environment_settings() -> Iterator[Setting]:
         "worker.tree_entries": (worker.tree_entries, "POINTSMAN_WORKER_TREE_ENTRIES"),
         "worker.tree_bytes": (worker.tree_bytes, "POINTSMAN_WORKER_TREE_BYTES"),
         "worker.tree_depth": (worker.tree_depth, "POINTSMAN_WORKER_TREE_DEPTH"),
+        "worker.forge_seconds": (worker.forge_seconds, "POINTSMAN_WORKER_FORGE_SECONDS"),
     }
     for name, (value, variable) in values.items():
         origin = f"environment {variable}" if variable in os.environ else "default"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +11,18 @@ import typer
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.crew_options import AgentOption, CommandOption
+from pointsman.cli.options.sandbox_options import EnvironmentOption, ReadOption
 from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.render.entries import entry_lines
 from pointsman.cli.render.json_output import as_dict
+from pointsman.cli.render.run_progress import QuietView, view_for
 from pointsman.cli.session.control_plane import control_plane
+from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.landing import Wishes, exit_code_of, integrator_for, land_now, terms_of, with_project
+from pointsman.cli.session.linked_runs import LinkCrew
+from pointsman.cli.session.repository import read_project
 from pointsman.cli.session.run_client import RunId, find_run
 from pointsman.cli.session.usable_repository import repository_at
 from pointsman.client import CallFailed, Client, Terms
@@ -37,12 +44,22 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     queue: Annotated[
         bool, typer.Option("--queue", help="Only put it into the merge queue; `pointsman queue work` lands it.")
     ] = False,
+    agent: AgentOption = "",
+    command: CommandOption = "",
+    env: EnvironmentOption = None,
+    read: ReadOption = None,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
     project: Annotated[str, typer.Option(help="The project of the run.", callback=project_name)] = "local",
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
-    """Fetch what a run has accepted and put it on a new branch; with --onto or [deliver], land it on another one."""
+    """Fetch what a run has accepted and put it on a new branch; with --onto or [deliver], land it on another one.
+
+    With --agent or --command it stays until the work is merged or a person is asked, and repairs what is found.
+    """
     wishes = Wishes(onto, push, pr, squash, queue)
+    crew = CrewOptions(agent, command, env=tuple(env or ()), read=tuple(read or ()))
+    if queue and crew.named():
+        fail_usage("--queue only puts the work in; leave --agent and --command to `pointsman agent`, or leave it out")
     if branch and wishes.any:
         fail_usage("--branch only makes a branch; leave it out to land the work with --onto, --push, --pr or --queue")
 
@@ -58,7 +75,8 @@ def deliver(  # noqa: PLR0913 - one parameter per option
             asked = wishes if branch else await with_project(wishes, folder)
             if not asked.onto and not asked.any:
                 return made, message, 0
-            entry = await _land(client, found, asked, folder)
+            helpers = await _crew_of_links(crew, folder, as_json) if crew.named() else None
+            entry = await _land(client, found, asked, folder, helpers)
         code = exit_code_of(entry) if not asked.queue else 0
         return {**made, "entry": as_dict(entry)}, "\n".join((message, *entry_lines(entry))), code
 
@@ -71,9 +89,15 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     sys.exit(code)
 
 
-async def _land(client: Client, run_id: str, wishes: Wishes, folder: Path) -> pb.Entry:
+async def _land(client: Client, run_id: str, wishes: Wishes, folder: Path, crew: LinkCrew | None) -> pb.Entry:
     """Puts the work into its queue and, unless it is only to wait there, lands it."""
     entry = await client.landing.enqueue(run_id, await terms_of(wishes, folder))
     if wishes.queue:
         return entry
-    return await land_now(client, entry, integrator_for(folder, (wishes.push,)))
+    return await land_now(client, entry, integrator_for(folder, (wishes.push,)), crew)
+
+
+async def _crew_of_links(options: CrewOptions, folder: Path, as_json: bool) -> LinkCrew:
+    """The crew for what is found while the work lands."""
+    crew = crew_of(options, (await read_project(folder, await text(folder, "rev-parse", "HEAD"))).crew)
+    return LinkCrew(folder, crew, QuietView if as_json else partial(view_for, as_json=False))

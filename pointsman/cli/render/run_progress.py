@@ -69,6 +69,16 @@ class JsonView(PlainView):
         print(json.dumps(as_dict(transition)), flush=True)
 
 
+class QuietView(PlainView):
+    """Shows nothing, for a command whose output is one JSON document."""
+
+    def transition(self, transition: Transition) -> None:
+        """Shows nothing."""
+
+    def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
+        """Shows nothing."""
+
+
 class LiveView:
     """Prints coloured lines above a status that is updated in place."""
 

@@ -12,13 +12,16 @@ from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.entries import entry_lines
+from pointsman.cli.session.linked_runs import LinkCrew, open_link
 from pointsman.cli.session.repository import read_project
+from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.cli.session.workers import worker_root
 from pointsman.client import CallFailed, Client
 from pointsman.landing.integrator import Integrator, Place
 from pointsman.landing.permissions import Permissions
 from pointsman.landing.proposals import Proposals
 from pointsman.landing.steps import armed_by_environment
+from pointsman.services.chassis.core.config import load
 from pointsman.worker.git import repository_id
 
 SETTLED = (
@@ -82,13 +85,17 @@ def integrator_for(folder: Path, remotes: Sequence[str] = ()) -> Integrator:
     reach = armed_by_environment()
     name = f"{socket.gethostname().split('.')[0]}-integrator"
     place = Place(worker_root(), folder, Permissions(tuple(filter(None, remotes))))
-    return Integrator(name, place, Proposals(folder, reach=reach), reach)
+    proposals = Proposals(folder, reach=reach, follow_seconds=load(WorkerSettings).forge_seconds)
+    return Integrator(name, place, proposals, reach)
 
 
-async def land_now(client: Client, entry: pb.Entry, integrator: Integrator) -> pb.Entry:
-    """Works on the queue until an entry has gone as far as it can for now; raises what stopped the integrator."""
+async def land_now(client: Client, entry: pb.Entry, integrator: Integrator, crew: LinkCrew | None = None) -> pb.Entry:
+    """Works on the queue until an entry has gone as far as it can for now; raises what stopped the integrator.
+
+    With a crew, its linked runs are worked on too: it goes on until the work is merged, or a person is asked.
+    """
     working = asyncio.create_task(integrator.run(client, asyncio.Event()))
-    settled = asyncio.create_task(_settled(client, entry))
+    settled = asyncio.create_task(_over(client, entry, crew) if crew else _settled(client, entry, SETTLED))
     try:
         await asyncio.wait((working, settled), return_when=asyncio.FIRST_COMPLETED)
         if not settled.done():
@@ -100,24 +107,33 @@ async def land_now(client: Client, entry: pb.Entry, integrator: Integrator) -> p
         await asyncio.gather(working, settled, return_exceptions=True)
 
 
-async def _settled(client: Client, entry: pb.Entry) -> pb.Entry:
-    """The entry, once an integrator has done what it can for now."""
+async def _settled(client: Client, entry: pb.Entry, states: Sequence[pb.EntryState.ValueType]) -> pb.Entry:
+    """The entry, once it is in one of the states."""
     async for _ in client.landing.watch(entry.id):
         entry = await client.landing.get(entry.id)
-        if entry.state in SETTLED:
+        if entry.state in states:
             break
     return entry
 
 
-async def land_by_itself(client: Client, run: Run, folder: Path) -> Sequence[str]:
-    """Lands the work of a run where [deliver] auto of its base says so; the lines that tell of it."""
+async def _over(client: Client, entry: pb.Entry, crew: LinkCrew) -> pb.Entry:
+    """The entry, once it has ended, asks a person, or waits for a linked run that asks one."""
+    async for _ in client.landing.watch(entry.id):
+        entry = await client.landing.get(entry.id)
+        if entry.state in crew.until or (open_link(entry) and not await crew.work_on(client, entry)):
+            break
+    return entry
+
+
+async def land_by_itself(client: Client, run: Run, folder: Path, crew: LinkCrew) -> Sequence[str]:
+    """Lands the work of a run where [deliver] auto of its base says so, and its repairs with the same crew."""
     section = (await read_project(folder, run.repository.base_commit)).deliver
     if not section.auto or not section.onto or run.parent_entry:
         return ()
     wishes = Wishes(section.onto, section.push, section.pr, section.squash)
     try:
         entry = await client.landing.enqueue(run.id, await terms_of(wishes, folder))
-        entry = await land_now(client, entry, integrator_for(folder))
+        entry = await land_now(client, entry, integrator_for(folder), crew)
     except (CallFailed, GitFailed) as error:
         return (f"not landed: {error}; `pointsman deliver {run.id}` does it at any time",)
     return tuple(entry_lines(entry))

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from pointsman.api.handoff.v1.work_pb2 import Plan
+from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, Run
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.render.run_progress import View, view_for
@@ -13,6 +14,7 @@ from pointsman.cli.session.background import continue_in_background
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, follow, program, question_lines
 from pointsman.cli.session.landing import land_by_itself
+from pointsman.cli.session.linked_runs import OVER, LinkCrew
 from pointsman.cli.session.plan_review import apply_plan, approve_plan, asks_about_plan, edited, plan_lines, plan_of
 from pointsman.cli.session.questions import RunLeft, follow_or_ask
 from pointsman.cli.session.worker_specs import LocalWorkers
@@ -42,9 +44,15 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
     await report(client, run, workers.as_json)
     if run.state == RUN_STATE_COMPLETE and run.accepted_commit and workers.folder:
         workers.say(await _branch(client, run, workers.folder))
-        for line in await land_by_itself(client, run, workers.folder):
+        for line in await land_by_itself(client, run, workers.folder, _crew_of_links(workers, workers.folder)):
             workers.say(line)
     return exit_code(run)
+
+
+def _crew_of_links(workers: LocalWorkers, folder: Path) -> LinkCrew:
+    """The same crew for what is found while the work lands; an open pull request is followed by `queue work`."""
+    view = partial(view_for, as_json=workers.as_json, verbose=workers.verbose)
+    return LinkCrew(folder, workers.crew, view, (*OVER, pb.ENTRY_STATE_PROPOSED))
 
 
 async def _review_plan(client: Client, run_id: str, workers: LocalWorkers) -> Run:

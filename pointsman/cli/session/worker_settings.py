@@ -11,7 +11,7 @@ STANDARD = TreeLimits()
 
 
 class WorkerSettings(Settings, prefix="POINTSMAN_WORKER_"):
-    """Bounds of the work that is checked out. Environment: POINTSMAN_WORKER_<NAME>."""
+    """Bounds of the work that is checked out, and how often forges are asked. Environment: POINTSMAN_WORKER_<NAME>."""
 
     tree_entries: Annotated[
         int, Meta(ge=1, description="Files and folders that work may add to what it started from.")
@@ -22,6 +22,9 @@ class WorkerSettings(Settings, prefix="POINTSMAN_WORKER_"):
     tree_depth: Annotated[
         int, Meta(ge=1, description="Names in a path, unless the repository has longer ones already.")
     ] = STANDARD.depth
+    forge_seconds: Annotated[
+        float, Meta(ge=0.1, le=3600, description="Pause between two looks at open pull requests.")
+    ] = 30.0
 
     @property
     def limits(self) -> TreeLimits:

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from pointsman.services.chassis.engine.deliveries import PendingEffect, pending_effect
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands as run_commands
-from pointsman.services.orchestrator.domain.enums import Call, State
+from pointsman.services.orchestrator.domain.enums import Call, Capability, State
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK
 from pointsman.services.orchestrator.domain.landing.model import Entry, Finding
@@ -23,7 +23,9 @@ OURS = (START_LINK, Call.TELL_ENTRY)
 
 async def waiting(store: OrchestratorStore) -> None:
     """An entry of a run in a session that waits because of a conflict."""
-    terms = order(session_id="s1", repository_id="repository", base_commit="b" * 40)
+    terms = order(
+        session_id="s1", repository_id="repository", base_commit="b" * 40, crew=tuple(Capability), reserved=True
+    )
     await store.ledger.submit(caller(), run_commands.Submit("run_1", "fix it", terms, Budget(assignments=7)))
     await enqueue(store, 1)
     await conflict(store)
@@ -64,6 +66,8 @@ async def test_a_conflict_starts_one_run_on_the_new_base_that_belongs_to_no_sess
         wanted = ("c" * 40, "entry_1", "", Budget(assignments=7), True)
         told = (linked.order.base_commit, linked.order.parent_entry, linked.order.session_id, linked.budget)
         assert (*told, "both changed it" in linked.intent) == wanted
+        judges = (Capability.CODE, Capability.REVIEW, Capability.VERIFY)
+        assert (set(linked.order.crew), linked.order.reserved) == (set(judges), False), "judged as the work was"
         assert (await store.view("local", "run_1")).run.status is not State.FAILED
         assert violations(store) == []
 

@@ -10,7 +10,7 @@ from pointsman.services.orchestrator.wire import enums
 
 BUNDLE_TYPE = "application/x-git-bundle"
 _WAITS = {
-    EntryState.QUEUED: "the integrator: `pointsman queue work` or `pointsman up` in the repository",
+    EntryState.QUEUED: "the integrator: `pointsman queue work` in the repository",
     EntryState.PROVING: "the proof on the tip of the target",
     EntryState.LANDING: "the push",
     EntryState.PROPOSED: "checks and review of the pull request",
@@ -39,13 +39,22 @@ def entry(view: EntryView) -> pb.Entry:
         epoch=it.epoch,
         landed_commit=it.landed_commit,
         end_reason=it.end_reason,
-        waiting_for=_WAITS.get(it.status, ""),
+        waiting_for=_waits_for(it),
         seq=view.seq,
         created_at=timestamp(view.created_at_us),
         updated_at=timestamp(view.updated_at_us),
     )
     _add_parts(message, it)
     return message
+
+
+def _waits_for(it: Entry) -> str:
+    link = it.open_link if it.status is EntryState.WAITING else None
+    if link is None:
+        return _WAITS.get(it.status, "")
+    return (
+        f"its linked run: an agent of the project, or `pointsman watch {link.run_id} --repo . --agent …`, works on it"
+    )
 
 
 def _terms(it: Terms) -> pb.LandingTerms:
