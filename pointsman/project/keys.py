@@ -13,8 +13,6 @@ class Key:
 
     read: Reader
     about: str
-    is_used: bool = True
-    """Whether something reads it already; a key that nothing reads is checked all the same."""
 
 
 _COMMANDS = values.list_of(values.command, "commands")
@@ -28,7 +26,7 @@ WORKSPACE: Mapping[str, Key] = {
     "cache": Key(_FOLDERS, "Folders of downloads that set-up may read."),
     "read": Key(_FOLDERS, "Folders outside the tree that agents and proofs may read."),
     "ports": Key(values.integer(0, 64), "Ports of its own for each assignment."),
-    "services": Key(values.services, "Services of its own for each assignment.", is_used=False),
+    "services": Key(values.services, "Servers of its own for each agent and each command of a proof."),
     "env": Key(values.variables, "Variables for set-up, agents and proofs."),
     "timeout": Key(values.integer(1, 86_400), "Seconds for all set-up commands together."),
 }

@@ -65,10 +65,9 @@ def read_include_file(content: bytes) -> tuple[str, ...]:
     return tuple(found)
 
 
-def unused_keys(project: ProjectFile) -> tuple[str, ...]:
-    """The given keys and sections that are checked, and that nothing reads yet."""
-    known = {f"{section}.{name}": key for section, keys in SECTIONS.items() for name, key in keys.items()}
-    return tuple(sorted(name for name in project.given if name in RESERVED or not known[name].is_used))
+def unused_sections(project: ProjectFile) -> tuple[str, ...]:
+    """The given sections that nothing reads yet."""
+    return tuple(sorted(project.given.intersection(RESERVED)))
 
 
 def _decode(content: bytes, file_name: str) -> str:

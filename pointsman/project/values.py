@@ -20,6 +20,9 @@ _BRANCH = re.compile(r"(?!refs/)[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _SERVICE = re.compile(r"[a-z][a-z0-9_-]*")
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a table"}
 KNOWN_SERVICES = ("postgres",)
+MAX_SERVICES = 16
+PORT_PLACEHOLDER = "{port}"
+"""Where a service's own port goes: two of a fixed port would meet."""
 
 
 def kind_of(value: object) -> str:
@@ -162,20 +165,36 @@ def services(problems: Problems, key: str, value: Any) -> Mapping[str, Command |
     if not isinstance(value, dict):
         refuse_type(problems, key, value, "a table such as { postgres = true }")
         return None
+    if len(value) > MAX_SERVICES:
+        problems.add(key, f"names {len(value)} services; {MAX_SERVICES} are the most")
     found: dict[str, Command | None] = {}
     for name, content in value.items():
         where = f"{key}.{name}"
         if not _SERVICE.fullmatch(name):
             problems.add(where, "is no name of a service: small letters, digits, `-` and `_`")
         elif isinstance(content, bool):
-            if content and name not in KNOWN_SERVICES:
-                message = f'is not known by its name ({", ".join(KNOWN_SERVICES)}); give its command: {name} = "…"'
-                problems.add(where, message)
-            elif content:
-                found[name] = None
-        elif (started_by := command(problems, where, content)) is not None:
+            found |= _known_service(problems, where, name) if content else {}
+        elif (started_by := _service_command(problems, where, content)) is not None:
             found[name] = started_by
     return MappingProxyType(found)
+
+
+def _known_service(problems: Problems, key: str, name: str) -> dict[str, None]:
+    if name in KNOWN_SERVICES:
+        return {name: None}
+    known = ", ".join(KNOWN_SERVICES)
+    problems.add(key, f'is not known by its name ({known}); give its command: {name} = "… --port {PORT_PLACEHOLDER}"')
+    return {}
+
+
+def _service_command(problems: Problems, key: str, value: Any) -> Command | None:
+    """The command of a service, which listens on the port that it is given."""
+    started_by = command(problems, key, value)
+    if started_by is not None and not any(PORT_PLACEHOLDER in word for word in started_by.arguments):
+        message = f"names no {PORT_PLACEHOLDER}; write where its port goes, such as --port {PORT_PLACEHOLDER}"
+        problems.add(key, message, value)
+        return None
+    return started_by
 
 
 _MEMBER_KEYS: Mapping[str, Reader] = {"agent": text, "parallel": integer(1, 64), "best_of": integer(1, 16)}

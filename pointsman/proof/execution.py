@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from time import monotonic
 
+from pointsman.project.setup_run import SetupFailed
 from pointsman.proof.adapters.instrument import (
     InstrumentedCommand,
     SelectedTests,
@@ -22,7 +23,7 @@ from pointsman.proof.adapters.instrument import (
 from pointsman.proof.command_files import read_scripts
 from pointsman.proof.results import Outcome, TestReport, TestResult
 from pointsman.proof.snapshot import Repository, Snapshot
-from pointsman.sandbox import CommandResult, Level, Limits, SandboxSpec, proof_environment, run
+from pointsman.sandbox import CommandResult, Level, Limits, SandboxSpec, Service, failed_service, proof_environment, run
 
 SAFE_PATH = "PYTHONSAFEPATH"
 TREE_FIRST = "POINTSMAN_TREE_FIRST"
@@ -64,6 +65,8 @@ class Furnishing:
     """Whether nothing in an environment names the tree by its path, so that a repeated run may be elsewhere."""
     prepare: Callable[[], None] = _nothing
     """Puts what set-up made into the tree."""
+    services: tuple[Service, ...] = ()
+    """Servers that run beside each command, in its sandbox."""
     python_path: tuple[Path, ...] = ()
     """Folders of the tree that Python looks in before whatever is installed."""
 
@@ -137,6 +140,7 @@ class CommandRunner:
             begun = monotonic()
             result = await run(_at_another_time(_spec(furnished, prepared, tree, scratch), variation))
             seconds = monotonic() - begun
+            require_services(result)
             report = with_exit_code(read_report(prepared, tree, result.output), command, result)
             altered = await self._repository.altered(tree, index)
             after = _states(tree, snapshot)
@@ -204,7 +208,14 @@ def _spec(furnishing: Furnishing, prepared: InstrumentedCommand, tree: Path, scr
         network=furnishing.network,
         limits=furnishing.limits,
         level=furnishing.level,
+        services=furnishing.services,
     )
+
+
+def require_services(result: CommandResult) -> None:
+    """Refuses a run whose services did not start: that is neither an attempt nor a failed proof."""
+    if why := failed_service(result):
+        raise SetupFailed(why)
 
 
 def with_exit_code(report: TestReport, command: Sequence[str], result: CommandResult) -> TestReport:

@@ -11,7 +11,8 @@ It never judges what a command did, knows no assignment, repository or control p
 from pointsman.sandbox.environment import clean_environment, proof_environment, toolchain_folders
 from pointsman.sandbox.level import Level, TooWeak, UnknownLevel, level_named, max_level
 from pointsman.sandbox.probe import ProbeReport, available_level, probe, require, run, supports_grades
-from pointsman.sandbox.spec import CommandResult, EndedBy, Limits, SandboxSpec
+from pointsman.sandbox.services import failed_service
+from pointsman.sandbox.spec import CommandResult, EndedBy, Limits, SandboxSpec, Service
 
 __all__ = [
     "CommandResult",
@@ -20,10 +21,12 @@ __all__ = [
     "Limits",
     "ProbeReport",
     "SandboxSpec",
+    "Service",
     "TooWeak",
     "UnknownLevel",
     "available_level",
     "clean_environment",
+    "failed_service",
     "level_named",
     "max_level",
     "probe",

@@ -15,6 +15,7 @@ from typing import Any
 
 from pointsman.sandbox import bubblewrap, container, landlock, seccomp, supervisor
 from pointsman.sandbox.level import Level
+from pointsman.sandbox.services import with_services
 from pointsman.sandbox.spec import CommandResult, EndedBy, SandboxSpec
 from pointsman.sandbox.visibility import View, view_of
 
@@ -44,6 +45,9 @@ async def run_at(spec: SandboxSpec, level: Level) -> CommandResult:
     if view is not None and (problem := _start_problem(spec, view)):
         said = f"cannot start {spec.command[0]!r}: {problem}\n".encode()
         return CommandResult(CANNOT_START, EndedBy.ITSELF, said, hashlib.sha256(said).hexdigest(), level=level)
+    if spec.services:
+        spec = with_services(spec, level)
+        view = view and view_of(spec)
     loader = {LOADER_SETTING: os.environ[LOADER_SETTING]} if LOADER_SETTING in os.environ else {}
     with _prepared(spec, level, view) as prepared:
         process = await asyncio.create_subprocess_exec(

@@ -47,6 +47,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Service:
+    """A server that runs inside the sandbox, beside the command, for as long as the command does."""
+
+    name: str
+    command: tuple[str, ...] | None
+    """`{port}` and `{folder}` in it are filled in; None for PostgreSQL."""
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """A command and all that it may see and use; system folders and the toolchains of its PATH are always readable."""
 
@@ -67,6 +77,8 @@ class SandboxSpec:
     limits: Limits = field(default_factory=Limits)
     level: Level | None = None
     """The level to run at; the strongest that the machine offers when not given."""
+    services: Sequence[Service] = ()
+    """Servers of its own, which it finds in its variables."""
     on_output: Callable[[bytes], None] | None = None
     """Gets what the command prints, as it is printed."""
 

@@ -12,6 +12,7 @@ from pointsman.project.includes import copy_includes
 from pointsman.project.outputs import entries_of, new_entries
 from pointsman.project.setup_plan import plan_setup
 from pointsman.project.setup_run import SetupFolders, run_setup
+from pointsman.sandbox import Service
 from pointsman.worker.base_project import source_at
 from pointsman.worker.sdk import log
 
@@ -37,6 +38,7 @@ class AgentEnvironment:
     readable: tuple[Path, ...] = ()
     made: frozenset[str] = frozenset()
     """Files and folders of the tree that are no part of the work."""
+    services: tuple[Service, ...] = ()
 
 
 async def set_up_tree(

@@ -28,6 +28,7 @@ from pointsman.sandbox import (
     SandboxSpec,
     available_level,
     clean_environment,
+    failed_service,
     run,
     toolchain_folders,
 )
@@ -43,7 +44,7 @@ from pointsman.worker.job_usage import read_usage
 from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.login import private_home
 from pointsman.worker.own_program import LIBRARY, make_command, own_program
-from pointsman.worker.ports import NoPorts, lease_ports, port_variables
+from pointsman.worker.ports import NoPorts, lease_services
 from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.provider_limits import limit_message
 from pointsman.worker.sdk import GiveUp, Job, LimitReached, log
@@ -127,8 +128,8 @@ class CommandAgent:
         head = await text(folders.tree, "rev-parse", "HEAD")
         base = AgentBase(clone.path, head, await workspace.project_of(job, clone), workspace.user_folder(job))
         made = await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
-        ports = held.enter_context(lease_ports(base.project.workspace.ports))
-        return replace(made, variables={**made.variables, **port_variables(ports)})
+        leased = held.enter_context(lease_services(base.project.workspace))
+        return replace(made, variables={**made.variables, **leased.variables}, services=leased.services)
 
     async def _check_out(self, job: Job, folders: AssignmentFolders) -> Clone | None:
         """Checks out the tree to work on: the coder's result for reviewers, else the base commit."""
@@ -188,6 +189,7 @@ class CommandAgent:
             network=True,
             stdin=prompt_file if self._profile.prompt is PromptBy.STDIN else Path(os.devnull),
             limits=self._limits,
+            services=environment.services,
         )
 
     def _named_places(self, command: Iterable[str]) -> list[Path]:
@@ -204,6 +206,8 @@ class CommandAgent:
         """Gives up on a command that failed; a limit of the model's provider is no failure of its own."""
         if ended.ended_by is EndedBy.ITSELF and ended.exit_code in self._profile.success:
             return
+        if why := failed_service(ended):
+            raise GiveUp(why, permanent=True)
         limit = limit_in(output.failures, datetime.fromtimestamp(now_seconds(), UTC)) if self._profile.output else None
         if limit is not None:
             raise LimitReached(f"the provider of {self._profile.name} refuses: {limit.line}", limit_message(limit))

@@ -4,11 +4,15 @@ import fcntl
 import os
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-FIRST_PORT, BLOCK, BLOCKS = 20_000, 64, 190
+from pointsman.project.model import WorkspaceSection
+from pointsman.sandbox import Service
+
+FIRST_PORT, BLOCK, BLOCKS = 20_000, 80, 152
 """Below the ports that Linux gives out by itself, from 32768 on."""
 LOCALHOST = "127.0.0.1"
 
@@ -50,6 +54,26 @@ def _is_free(port: int) -> bool:
         probe.bind((LOCALHOST, port))
         return True
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """What an assignment has for itself: variables that name its ports, and its services."""
+
+    variables: Mapping[str, str]
+    services: tuple[Service, ...] = ()
+
+
+@contextmanager
+def lease_services(workspace: WorkspaceSection) -> Iterator[Leased]:
+    """The ports that a project file asks for, and one more for each of its services."""
+    with lease_ports(workspace.ports + len(workspace.services)) as ports:
+        own, theirs = ports[: workspace.ports], ports[workspace.ports :]
+        services = tuple(
+            Service(name, None if command is None else command.arguments, port)
+            for (name, command), port in zip(workspace.services.items(), theirs, strict=True)
+        )
+        yield Leased(port_variables(own), services)
 
 
 def port_variables(ports: Sequence[int]) -> dict[str, str]:

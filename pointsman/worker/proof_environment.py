@@ -19,7 +19,7 @@ from pointsman.proof.protection.rules import default_table
 from pointsman.proof.snapshot import Repository, Snapshot
 from pointsman.sandbox import Limits
 from pointsman.worker.base_project import source_at
-from pointsman.worker.ports import lease_ports, port_variables
+from pointsman.worker.ports import lease_services
 
 ENVIRONMENTS = "environments"
 OUTPUT_BYTES = 16 * 1024 * 1024
@@ -67,9 +67,9 @@ class ProofEnvironments:
         async def furnish(snapshot: Snapshot) -> AsyncIterator[Furnishing]:
             changed = await changed_manifests(base, snapshot) if base.project.workspace.setup else {}
             async with self._lent(base, changed, say) as environment:
-                with lease_ports(base.project.workspace.ports) as ports:
+                with lease_services(base.project.workspace) as leased:
                     made = self._furnishing(base, environment, snapshot)
-                    yield replace(made, environment={**made.environment, **port_variables(ports)})
+                    yield replace(made, environment={**made.environment, **leased.variables}, services=leased.services)
 
         return furnish
 

@@ -14,7 +14,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.project import ProjectFile
 from pointsman.project.includes import IncludeTooLarge
 from pointsman.project.setup_run import SetupFailed
-from pointsman.proof.execution import CommandRunner, Furnish, Furnishing
+from pointsman.proof.execution import CommandRunner, Furnish, Furnishing, require_services
 from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
 from pointsman.proof.verdict import Decision, Wishes
@@ -66,8 +66,11 @@ class _Runner:
             hidden=self.furnishing.hidden,
             network=self.furnishing.network,
             limits=self.limits,
+            services=self.furnishing.services,
         )
-        return await run(spec)
+        ended = await run(spec)
+        require_services(ended)
+        return ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,6 @@ class Setting:
     value: Any
     origin: str
     option: str = ""
-    note: str = ""
 
 
 @app.command()
@@ -61,7 +60,6 @@ def config(
     width = max(len(setting.name) for setting in settings)
     for setting in settings:
         notes = [setting.origin, *([f"option {setting.option}"] if setting.option else [])]
-        notes += [setting.note] if setting.note else []
         print(f"{setting.name:<{width}}  {_shown(setting.value)}  ({', '.join(notes)})")
 
 
@@ -98,11 +96,10 @@ def _environment_settings() -> Iterator[Setting]:
 def _file_settings(project: ProjectFile, file: str) -> Iterator[Setting]:
     for section, keys in SECTIONS.items():
         values = _values_of(project, section)
-        for key, spec in keys.items():
+        for key in keys:
             name = f"{section}.{key}"
             origin = file if name in project.given else "default"
-            note = "" if spec.is_used else "not used yet"
-            yield Setting(name, _plain(values[key]), origin, OPTIONS.get(name, ""), note)
+            yield Setting(name, _plain(values[key]), origin, OPTIONS.get(name, ""))
 
 
 def _values_of(project: ProjectFile, section: str) -> dict[str, Any]:

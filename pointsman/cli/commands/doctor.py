@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pointsman._shared.redaction import redact
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.extras import MODULES, how_to_install, is_installed
+from pointsman.cli.session.service_check import try_services
 from pointsman.credentials.location import LOCK, owner_of
 from pointsman.notify.follower import Place
 from pointsman.sandbox import probe, supports_grades
@@ -58,8 +59,8 @@ class Finding:
 
 @app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False) -> None:
-    """Check Python, git, data directory, isolation, databases, migrations, ports and peers; exit 1 if something needs fixing."""
-    findings = [*_machine(), *_extras(), *_stores(), *_serving()]
+    """Check Python, git, data directory, isolation, services, databases, migrations, ports and peers; exit 1 if something needs fixing."""
+    findings = [*_machine(), *_services(), *_extras(), *_stores(), *_serving()]
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -111,6 +112,12 @@ def _isolation(data_directory: Path) -> Iterator[Finding]:
     for finding in report.findings:
         refused = "refused" if finding.refused else "possible"
         yield Finding("isolation probe", ok=True, detail=f"{finding.text}: {refused}")
+
+
+def _services() -> Iterator[Finding]:
+    """Whether the services that the project file here names start beside a proof; each is started."""
+    for name, problem in asyncio.run(try_services(Path.cwd())).items():
+        yield Finding(f"service {name}", not problem, problem or "starts beside a command of a proof")
 
 
 def _git() -> Finding:

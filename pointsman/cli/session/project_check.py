@@ -79,8 +79,9 @@ async def _clone_of(trial: Trial, root: Path) -> Clone:
 
 async def _key(trial: Trial, clone: Clone, plan: SetupPlan) -> str:
     """The digest of all that a baseline depends on."""
-    proof = trial.project.proof
+    proof, services = trial.project.proof, trial.project.workspace.services
     parts = [await clone.tree_of(trial.commit), [list(one) for one in trial.commands], plan.digest, proof.network]
+    parts.append({name: command and command.text for name, command in services.items()})
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

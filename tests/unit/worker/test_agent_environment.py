@@ -77,3 +77,18 @@ async def test_twenty_trees_are_set_up_side_by_side(tmp_path: Path) -> None:
         await clone.check_out(commit, tree)
     await asyncio.gather(*(set_up_tree(base, tree, tree.with_suffix(".tmp"), tmp_path / "root", ()) for tree in trees))
     assert [(tree / "where").read_text().strip() for tree in trees] == [str(tree) for tree in trees]
+
+
+SERVED = '[workspace]\nservices.web = "python3 -I -m http.server --bind 127.0.0.1 {port}"\n'
+
+
+async def test_an_agent_has_its_services_and_one_that_does_not_start_gives_the_assignment_up(tmp_path: Path) -> None:
+    commit = await repository(tmp_path / "user", {"pointsman.toml": SERVED})
+    script = "echo $WEB_HOST:$WEB_PORT > $POINTSMAN_HANDOFF/detail_design.md"
+    assert (await design(tmp_path, commit, script)).startswith("127.0.0.1:2")
+    (tmp_path / "other").mkdir()
+    missing = {"pointsman.toml": SERVED.replace("python3", "no-such-server")}
+    commit = await repository(tmp_path / "other" / "user", missing)
+    with pytest.raises(GiveUp, match="cannot start the service web: no-such-server") as given_up:
+        await design(tmp_path / "other", commit, script)
+    assert given_up.value.permanent

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pointsman.project import read_project_file
 from pointsman.project.setup_run import SetupFailed
 from pointsman.proof.execution import CommandRunner, Purpose
 from pointsman.proof.snapshot import Repository
+from pointsman.sandbox import Level, available_level
 from pointsman.worker.proof_environment import (
     DeliveryNotInstallable,
     ProofBase,
@@ -115,3 +117,21 @@ async def test_a_set_up_that_fails_on_the_base_too_is_nobodys_fault(tmp_path: Pa
         async with furnish(await base.repository.snapshot(made)):
             pass
     assert not isinstance(failed.value, DeliveryNotInstallable)
+
+
+SERVED = '[workspace]\nservices.web = "python3 -I -m http.server --bind 127.0.0.1 {port}"\n'
+ASK = "import os, socket; socket.create_connection((os.environ['WEB_HOST'], int(os.environ['WEB_PORT']))).close()"
+
+
+@pytest.mark.skipif(available_level() is Level.LANDLOCK, reason="a proof has no sockets at landlock")
+async def test_a_command_of_a_proof_finds_its_services_and_a_missing_one_is_no_failed_proof(tmp_path: Path) -> None:
+    base, _ = await base_of(tmp_path, {"a.txt": ""}, SERVED)
+    environments = ProofEnvironments(tmp_path / "root")
+    runner = CommandRunner(base.repository, tmp_path / "work", environments.furnisher(base, print))
+    snapshot = await base.repository.snapshot(base.commit)
+    run = await runner.run(Purpose.DELIVERED, snapshot, ("python3", "-c", ASK))
+    assert run.ended_well, run.result.output
+    missing = replace(base, project=read_project_file(SERVED.replace("python3", "no-such-server").encode()))
+    runner = CommandRunner(base.repository, tmp_path / "more", environments.furnisher(missing, print))
+    with pytest.raises(SetupFailed, match="cannot start the service web: no-such-server"):
+        await runner.run(Purpose.DELIVERED, snapshot, ("true",))
