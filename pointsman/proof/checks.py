@@ -18,12 +18,15 @@ RUNNER_MODULES = frozenset(
     {
         "pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "xdist",
         "execnet", "pytest_asyncio", "pytest_timeout", "pytest_cov", "coverage", "hypothesis", "mock", "nose2", "tox",
-        "nox", "sitecustomize", "usercustomize",
+        "nox", "sitecustomize", "usercustomize", "pexpect", "argcomplete", "trio", "twisted", "anyio", "attr", "attrs", "colorama",
+        "typeguard", "pytest_mock", "pytest_xdist",
     }
 )  # fmt: skip
 INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pypackages__"})
 """Folders that hold installed programs; what is tracked in them would stand for the real ones."""
 METADATA = (".egg-info", ".dist-info")
+REPORTS = ("target/surefire-reports/", "target/failsafe-reports/", "build/test-results/")
+"""Folders of reports that a run writes."""
 PROGRAMS = frozenset(
     {
         "pytest",
@@ -97,6 +100,8 @@ def _installed(added: Iterable[str]) -> list[Refused]:
             found.append(Refused(path, "installed programs cannot be delivered; declare the dependency instead"))
         elif any(part.endswith(METADATA) for part in parts[:-1]) or path.endswith((".pth", ".egg-link")):
             found.append(Refused(path, "metadata of an installed package can load plugins into the test runner"))
+        elif any(f"/{place}" in f"/{path}" for place in REPORTS):
+            found.append(Refused(path, "reports of tests are written by the tests, not delivered"))
     return found
 
 

@@ -31,6 +31,17 @@ class Comparison:
     """Tests that have another id now, old to new."""
 
 
+def compare_restored(base: TestReport, restored: TestReport) -> Comparison:
+    """Compares where the base's tests were put back: one that comes from another file now is not the one that was there."""
+    strangers = {key for key, test in base.tests.items() if _is_elsewhere(test, restored.tests.get(key))}
+    own = {key: test for key, test in restored.tests.items() if key not in strangers}
+    return compare(base, replace(restored, tests=own))
+
+
+def _is_elsewhere(before: TestResult, now: TestResult | None) -> bool:
+    return now is not None and bool(before.file and now.file) and before.file != now.file
+
+
 def compare(base: TestReport, delivered: TestReport, renamed: Mapping[str, str] | None = None) -> Comparison:
     """Compares; `renamed` maps ids of the base to the ids that the same tests have now."""
     moved = {old: new for old, new in (renamed or {}).items() if old in base.tests and new in delivered.tests}

@@ -8,9 +8,10 @@ from pointsman._shared.git import GitFailed
 from pointsman.proof.adapters.instrument import SelectedTests, Variation
 from pointsman.proof.checks import Refused, check_shadows, check_tree
 from pointsman.proof.command_files import Settings, named_files
-from pointsman.proof.comparison import Comparison, compare
+from pointsman.proof.comparison import Comparison, compare, compare_restored
 from pointsman.proof.execution import CommandRunner, ProofRun, Purpose
 from pointsman.proof.held_out import own_checks
+from pointsman.proof.manifest_checks import check_manifests, is_manifest
 from pointsman.proof.protection.rules import ProtectionTable, default_table
 from pointsman.proof.renames import TestSources, find_renames
 from pointsman.proof.results import RED, Outcome, TestReport, TestResult
@@ -122,7 +123,19 @@ class Prover:
     async def _refused(self, base: Snapshot, delivered: Snapshot) -> tuple[Refused, ...]:
         links = [path for path, entry in delivered.entries.items() if entry.mode == SYMLINK]
         targets = {path: await self._repository.read(delivered.entries[path]) or b"" for path in links}
-        return check_tree(base, delivered, {path: target.decode(errors="replace") for path, target in targets.items()})
+        named = {path: target.decode(errors="replace") for path, target in targets.items()}
+        return (*check_tree(base, delivered, named), *check_manifests(await self._manifests(base, delivered)))
+
+    async def _manifests(self, base: Snapshot, delivered: Snapshot) -> dict[str, tuple[bytes, bytes]]:
+        """Changed manifests, before and after."""
+        changed = [path for path in base.changed_to(delivered) if is_manifest(path) and path in delivered.entries]
+        return {
+            path: (
+                await self._repository.read(base.entries.get(path)) or b"",
+                await self._repository.read(delivered.entries[path]) or b"",
+            )
+            for path in changed
+        }
 
     async def _shadows(self, plan: TreePlan, base_runs: Sequence[ProofRun]) -> tuple[Refused, ...]:
         """New modules that would stand for what the tests of the base import from elsewhere."""
@@ -153,7 +166,7 @@ class Prover:
             delivered=delivered,
             restored=restored,
             in_delivered=in_delivered,
-            in_restored=compare(base.report, restored.report),
+            in_restored=compare_restored(base.report, restored.report),
             new_tests_on_base=None
             if Defence.NEW_TESTS in request.wishes.off
             else await self._new_tests_on_base(plan, base, delivered, in_delivered),

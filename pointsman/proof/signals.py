@@ -3,12 +3,13 @@
 import posixpath
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 
+from pointsman.proof.dependency_signals import is_looked_at, new_host, new_plugin
 from pointsman.proof.protection.globs import first_match
 
 LINE_LENGTH = 200
@@ -35,6 +36,8 @@ class Side(StrEnum):
     """Removed lines, where more of them went than came."""
     BEFORE = "before"
     """The file as the base has it."""
+    NEW = "new"
+    """Added lines of a file that the base does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Edit:
         """The lines of a side."""
         if side is Side.BEFORE:
             return self.before.splitlines() if self.removed else ()
+        if side is Side.NEW:
+            return () if self.before else self.added
         return self.added if side is Side.ADDED else self.removed
 
 
@@ -118,11 +123,28 @@ def scan(edits: Mapping[str, Edit], tests: str = "") -> tuple[Signal, ...]:
         if (name := posixpath.basename(path)) in tests and path.endswith(DATA):
             why = "a test that failed names this file, so what it expects could have been changed"
             found.setdefault((READ_BY_TESTS, path), Signal(READ_BY_TESTS, path, name, why, asks=True))
-        if path.endswith(SOURCES):
-            for signal in (_equal_to_all(path, edit.added), _literals_of_tests(path, edit.added, tests)):
-                if signal is not None:
-                    found.setdefault((signal.name, path), signal)
+        for signal in (*_of_dependencies(path, edit), *_of_source(path, edit, tests)):
+            found.setdefault((signal.name, path), signal)
     return tuple(found.values())
+
+
+def _of_dependencies(path: str, edit: Edit) -> Iterator[Signal]:
+    """Where a manifest or lock file takes packages from, and which of them reach into the runner."""
+    if not is_looked_at(path):
+        return
+    added = "\n".join(edit.added)
+    if host := new_host(added, edit.before):
+        why = "a package comes from a place that was not named before"
+        yield Signal("takes a dependency from another host", path, host, why, asks=True)
+    if plugin := new_plugin(added, edit.before):
+        why = "a plugin of the test runner can change how tests are judged"
+        yield Signal("adds a plugin of the runner", path, plugin, why, asks=True)
+
+
+def _of_source(path: str, edit: Edit, tests: str) -> Iterator[Signal]:
+    """What a rule over single lines does not see."""
+    if path.endswith(SOURCES):
+        yield from filter(None, (_equal_to_all(path, edit.added), _literals_of_tests(path, edit.added, tests)))
 
 
 def _equal_to_all(path: str, lines: Sequence[str]) -> Signal | None:

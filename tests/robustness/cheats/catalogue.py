@@ -1,5 +1,17 @@
 """All kinds of cheats."""
 
-from tests.robustness.cheats import attacks_on_processes, attacks_on_settings, kinds
+from tests.robustness.cheats import (
+    attacks_from_sources,
+    attacks_on_packages,
+    attacks_on_processes,
+    attacks_on_settings,
+    kinds,
+)
 
-CHEATS = (*kinds.CHEATS, *attacks_on_settings.CHEATS, *attacks_on_processes.CHEATS)
+CHEATS = (
+    *kinds.CHEATS,
+    *attacks_on_settings.CHEATS,
+    *attacks_on_processes.CHEATS,
+    *attacks_from_sources.CHEATS,
+    *attacks_on_packages.CHEATS,
+)

@@ -7,7 +7,9 @@ import pytest
 
 from pointsman.proof.checks import check_shadows, check_tree
 from pointsman.proof.comparison import Comparison
+from pointsman.proof.dependency_signals import new_host, new_plugin
 from pointsman.proof.execution import ProofRun, Purpose
+from pointsman.proof.manifest_checks import check_manifests
 from pointsman.proof.results import Outcome, TestReport, TestResult
 from pointsman.proof.signals import Edit, scan
 from pointsman.proof.snapshot import FILE, Entry, Snapshot
@@ -161,3 +163,79 @@ def test_data_that_a_red_test_names_is_asked_about() -> None:
     tests = 'expected = json.load(open("data/expected.json"))'
     assert [signal.asks for signal in scan({"data/expected.json": Edit(("1",))}, tests)] == [True]
     assert scan({"data/other.json": Edit(("1",))}, tests) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pyproject.toml", '[project.scripts]\npytest = "easy:main"\n'),
+        ("parts/a/pyproject.toml", '[project]\nname = "pytest"\n'),
+        ("setup.cfg", "[options.entry_points]\nconsole_scripts =\n    pytest = easy:main\n"),
+        ("package.json", '{"bin": {"jest": "./easy.js"}}'),
+        ("package.json", '{"bin": "./tools/mocha.js"}'),
+        ("parts/a/package.json", '{"name": "vitest"}'),
+    ],
+)
+def test_a_package_or_program_with_the_name_of_a_runner_is_refused_where_it_is_new(path: str, text: str) -> None:
+    assert [one.path for one in check_manifests({path: (b"", text.encode())})] == [path]
+    assert check_manifests({path: (text.encode(), text.encode())}) == ()
+
+
+def test_other_programs_of_a_package_are_its_own_business() -> None:
+    manifests = {"pyproject.toml": (b"", b'[project]\nname = "calc"\n[project.scripts]\ncalc = "calc:main"\n')}
+    assert check_manifests({**manifests, "package.json": (b"{}", b"no JSON")}) == ()
+
+
+async def test_tests_that_a_hook_gives_back_in_place_of_the_bases_are_not_the_bases(tmp_path: Path) -> None:
+    base = {"shop/__init__.py": "", "shop/test_calc.py": TEST_CALC, "calc.py": CALC["calc.py"]}
+    hook = (
+        "import unittest\nclass Easy(unittest.TestCase):\n"
+        "    def test_add(self): pass\n    test_double = test_add\n"
+        "    def id(self): return 'shop.test_calc.TestCalc.' + self._testMethodName\n"
+        "def load_tests(loader, tests, pattern):\n    return loader.loadTestsFromTestCase(Easy)\n"
+    )
+    proof = await prove(tmp_path, base, {"shop/__init__.py": hook})
+    assert proof.verdict.decision is Decision.REFUSED
+    assert "shop.test_calc.TestCalc.test_add" in proof.verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"resolved": "https://example.org/x.tgz",',
+        'source = { url = "https://example.org/x.whl" }',
+        "--extra-index-url https://user:word@example.org/simple",
+        "attrs @ git+https://example.org/attrs",
+        'source = "git+https://example.org/check#1"',
+    ],
+)
+def test_a_package_from_a_host_that_was_not_named_before_is_asked_about(line: str) -> None:
+    assert new_host(line, "") == "example.org"
+    assert new_host(line, "https://example.org/simple") == ""
+
+
+def test_public_registries_and_known_plugins_are_not_asked_about() -> None:
+    registry = 'source = "registry+https://github.com/rust-lang/crates.io-index"'
+    assert new_host(registry + '\n"resolved": "https://registry.npmjs.org/x.tgz"', "") == ""
+    assert new_plugin('"pytest-ignore-flaky>=1"', "") == "pytest-ignore-flaky"
+    assert new_plugin('"pytest-cov>=7"', '"pytest-cov>=6"') == ""
+    assert new_plugin('"pytest>=9"', "") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "if any('test' in one for one in sys.argv):"),
+        ("a.py", "if 'te' 'st' in ''.join(traceback.format_stack()):"),
+        ("a.py", "N = type('N', (int,), {'__eq__': lambda one, other: 1})"),
+        ("a.py", "def load_tests(loader, tests, pattern):"),
+        ("a.mjs", "Object.is = () => true;"),
+        ("a.rs", "if cfg!(debug_assertions) { return 3; }"),
+        ("a.go", "func panic(any) {}"),
+        ("build.rs", "fn main() {}"),
+        ("patches/chai.patch", "+++ b/x"),
+        ("package.json", '"assert": "npm:empty@1"'),
+    ],
+)
+def test_what_an_agent_that_wants_to_be_paid_adds_is_asked_about(path: str, line: str) -> None:
+    assert any(signal.asks for signal in scan({path: Edit([line])}))
