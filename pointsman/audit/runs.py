@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from pointsman.audit.judges import judges
+from pointsman.audit.stories import StoryProof
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.engine.audit import History, Violation
 from pointsman.services.chassis.storage.store import Store
@@ -52,6 +53,7 @@ class RunProof:
 
     def __init__(self, store: Store) -> None:
         self._assignments = store.metadata.tables["assignments"]
+        self._stories = StoryProof(store)
         self.runs: dict[str, tuple[Run, int, bool]] = {}
         """Each run, its version, and whether something of it is under way."""
 
@@ -69,6 +71,7 @@ class RunProof:
         yield from _judges(history, ledger, leases)
         yield from judges(history)
         yield from _acceptances(history)
+        yield from self._stories(connection, history)
         if not run.ended:
             yield from _waits(history, run)
 

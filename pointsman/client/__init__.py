@@ -29,11 +29,12 @@ from pointsman.client.errors import (
 from pointsman.client.landing import Landing
 from pointsman.client.pipeline import Pipelines
 from pointsman.client.router import Router
-from pointsman.client.runs import Order, Reply, Runs
+from pointsman.client.runs import Again, Order, Reply, Runs
 from pointsman.client.workflow import Workflows
 from pointsman.credentials.folder import CredentialRole
 
 __all__ = [
+    "Again",
     "CallFailed",
     "Client",
     "NotFound",

@@ -75,6 +75,27 @@ class Reply:
     """Instead of the plan that is asked about."""
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """How a run is done again; by default from its plan on, on its own terms."""
+
+    wave: int = 0
+    """From before this wave on, counted from 1; 0 says nothing about waves."""
+    task_id: str = ""
+    """From before the last wave of this task on."""
+    text: str = ""
+    """What is wanted besides."""
+    crew: pb.Crew | None = None
+    budget: Budget | None = None
+
+    @property
+    def point(self) -> pb.RerunPoint:
+        """From where it goes on."""
+        if self.wave:
+            return pb.RerunPoint(wave=self.wave)
+        return pb.RerunPoint(task_id=self.task_id) if self.task_id else pb.RerunPoint()
+
+
 class Runs:
     """OrchestratorService."""
 
@@ -169,6 +190,18 @@ class Runs:
         """End a run on purpose."""
         request = pb.CancelRunRequest(request_id=request_id, run_id=run_id, reason=reason)
         return (await self._calls.mutate(self._stub.CancelRun, request)).run
+
+    async def rerun(self, run_id: str, again: Again, request_id: str = "") -> Run:
+        """Start a run that does again what an ended one did, from a point of it."""
+        request = pb.RerunRequest(
+            request_id=request_id,
+            run_id=run_id,
+            point=again.point,
+            text=again.text,
+            crew=again.crew,
+            budget=again.budget,
+        )
+        return (await self._calls.mutate(self._stub.Rerun, request)).run
 
     def watch(self, run_id: str, after_seq: int = 0) -> AsyncIterator[Transition]:
         """A run's transitions to its end, each once, in order, over lost connections and restarts."""

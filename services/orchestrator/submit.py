@@ -1,16 +1,25 @@
-"""Submit: admission, the router's decision, and the run that a message becomes."""
+"""Submit and Rerun: admission, the router's decision, and the run that a message becomes, or becomes again."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.router.v1 import decision_pb2 as decision
 from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.clock import from_us
+from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.core.ids import derived_id
+from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.domain.model import Budget
+from pointsman.services.orchestrator.domain.rerun import moments, restart
 from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.peers import Peers
@@ -18,6 +27,7 @@ from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.wire import decode
 
 REQUEST_ID_LENGTH = 128
+JOURNAL_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,35 @@ class SubmitMessage:
         # the ledger looks up the conflicting run of the session in the transaction that commits the command
         answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
         return Submission(decided, await self._store.view(caller.project, answer.run_id))
+
+    async def rerun(self, request: pb.RerunRequest, caller: Caller) -> RunView:
+        """Start the run that does again what another did, from a point of it."""
+        async with self._store.admission.slot(caller.project, self._max_live_runs):
+            past = await self._store.store.database.read(
+                lambda connection: moments(self._history(connection, caller.project, request.run_id))
+            )
+            terms, ended = restart(past, decode.runs.point(request.point)), past[-1].run
+            run_id = run_id_for(caller.project, request.request_id)
+            traceparent = caller.traceparent or new_traceparent(run_id)
+            order = decode.runs.with_crew(replace(terms.order, traceparent=traceparent), request)
+            intent = f"{ended.intent}\n\n{request.text}" if request.text.strip() else ended.intent
+            command = commands.Submit(
+                run_id, intent, order, decode.runs.budget(request.budget, ended.budget), terms.plan
+            )
+            answer = await self._store.ledger.submit(replace(caller, traceparent=traceparent), command)
+        return await self._store.view(caller.project, answer.run_id)
+
+    def _history(self, connection: Connection, project: str, run_id: str) -> Iterator[tuple[Event, datetime]]:
+        """What happened to a run, in order."""
+        self._store.ledger.load(connection, project, run_id)
+        after = 0
+        while rows := self._store.journal.rows(connection, run_id, after, JOURNAL_PAGE):
+            for row in rows:
+                yield (
+                    Event(row.event, row.source, row.target, from_json(row.payload, EVENTS[row.event])),
+                    from_us(row.at_us),
+                )
+            after = rows[-1].seq
 
 
 def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:

@@ -17,7 +17,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.workers import profile_for, worker_running
-from pointsman.client import Client, Order
+from pointsman.client import Again, Client, Order
 from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.git import git, text
 from tests.unit.worker.repositories import repository
@@ -69,8 +69,8 @@ def planned(*tasks: tuple[str, str, tuple[str, ...]]) -> work.Plan:
     )
 
 
-async def run_to_end(world: World, plan: work.Plan, place: Path) -> list[Transition]:
-    """Submit, with coder and verifier in workspaces of their own, as on two machines."""
+async def run_to_end(world: World, plan: work.Plan, place: Path, earlier: str = "") -> list[Transition]:
+    """Submit, or do an earlier run again from its second wave, with coder and verifier as on two machines."""
     first, second = (Workspace(place / name, {world.base: world.folder}) for name in ("first", "second"))
     coder, verifier = Worker("first", [world.base], capacity=2), Worker("second", [world.base])
     profile = profile_for("", shlex.join((sys.executable, "-I", str(AGENT))))
@@ -87,7 +87,10 @@ async def run_to_end(world: World, plan: work.Plan, place: Path) -> list[Transit
         await stack.enter_async_context(worker_running(world.client, coder))
         await stack.enter_async_context(worker_running(world.client, verifier))
         order = Order("append to the log", Repository(id=world.base, base_commit=world.base), as_action=True)
-        run_id = (await world.client.runs.submit(order)).run.id
+        if earlier:
+            run_id = (await world.client.runs.rerun(earlier, Again(wave=2))).id
+        else:
+            run_id = (await world.client.runs.submit(order)).run.id
         return [transition async for transition in world.client.runs.watch(run_id)]
 
 
@@ -108,6 +111,18 @@ async def test_a_dependant_starts_from_the_accepted_work_of_another_machine(worl
     assert journal[-1].to_state == "COMPLETE", journal[-1]
     assert await delivered(world, journal, "log") == "start\nappend T1\nappend T2"
     assert rejections(journal) == []
+
+
+async def test_a_run_from_the_second_wave_on_works_on_what_the_first_wave_had_accepted(
+    world: World, tmp_path: Path
+) -> None:
+    plan = planned(("T1", "log", ()), ("T2", "log", ("T1",)))
+    first = await run_to_end(world, plan, tmp_path / "one")
+    journal = await run_to_end(world, work.Plan(), tmp_path / "two", first[-1].entity_id)
+    assert journal[-1].to_state == "COMPLETE", journal[-1]
+    done = [list(row.run.wave_claimed.task_ids) for row in journal if row.event == "wave_claimed"]
+    assert done == [["T2"]]
+    assert await delivered(world, journal, "log") == "start\nappend T1\nappend T2"
 
 
 async def test_parallel_tasks_on_different_files_are_merged(world: World, tmp_path: Path) -> None:

@@ -78,6 +78,22 @@ async def test_a_run_is_named_by_the_beginning_of_its_id_or_as_the_last(tmp_path
         assert (code, printed.split()[0], printed.count("COMPLETE")) == (0, "RUN", 2), printed
 
 
+async def test_a_run_is_done_again_by_a_command_and_shown_with_the_first_one(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        first = (await here.submit()).id
+        await here.ended(first)
+        code, printed = await command(tmp_path, "rerun", first, "--from", "wave:7", "--detach")
+        assert (code, "the run had no wave 7: it had 1 (1: T1)" in printed) == (1, True), printed
+        code, printed = await command(tmp_path, "rerun", first, "--from", "soon", "--detach")
+        assert (code, "--from takes plan, wave:N (1 is the first) or task:T" in printed) == (2, True), printed
+        code, printed = await command(tmp_path, "rerun", first, "--from", "task:T1", "--text", "keep it", "--detach")
+        assert (code, f"(again of {first}, from task:T1 on)" in printed) == (0, True), printed
+        code, printed = await command(tmp_path, "runs")
+        assert (code, printed.count(f"(again of {first[:12]}) Fix")) == (0, 1), printed
+        code, printed = await command(tmp_path, "show", first)
+        assert (code, "story" in printed, "from task:T1" in printed, f"→ {first}" in printed) == (0, True, True, True)
+
+
 def test_what_up_started_is_stopped_by_down_and_only_that(tmp_path: Path) -> None:
     data = {"POINTSMAN_DATA": str(tmp_path)}
     code, printed = finished("down", **data)

@@ -1,4 +1,4 @@
-"""Parses options of runs: budget, barrier timeout, pipeline template."""
+"""Parses options of runs: budget, barrier timeout, pipeline template, the point to go on from."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,7 @@ from pointsman import project
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
 from pointsman.api.orchestrator.v1.run_pb2 import Budget
 from pointsman.cli.options.usage import fail_usage
+from pointsman.client import Again
 
 BUDGET_FIELDS = ("assignments", "transitions", "fan_out", "tokens", "cost_micros")
 MAX_BARRIER_SECONDS = 604_800
@@ -71,3 +72,15 @@ def criteria_in_words(statements: Iterable[str]) -> list[AcceptanceCriterion]:
         AcceptanceCriterion(id=f"A{number}", statement=statement, required=True)
         for number, statement in enumerate(statements, 1)
     ]
+
+
+def parse_point(given: str) -> Again:
+    """Parses --from: plan, wave:N or task:T."""
+    kind, _, name = given.strip().partition(":")
+    if kind == "wave" and name.isdecimal() and int(name) > 0:
+        return Again(wave=int(name))
+    if kind == "task" and name:
+        return Again(task_id=name)
+    if given.strip() != "plan":
+        fail_usage(f"--from takes plan, wave:N (1 is the first) or task:T; not '{given}'")
+    return Again()

@@ -34,7 +34,7 @@ def run_table(runs: Sequence[Run]) -> Iterator[str]:
         return
     yield HEADER
     for run in runs:
-        intent = " ".join(run.intent.split())[:60]
+        intent = " ".join(f"{origin_mark(run)}{run.intent}".split())[:60]
         submitted = f"{run.created_at.ToDatetime():%Y-%m-%d %H:%M}"
         yield f"{run.id:<30}  {submitted:<16}  {state_name(run):<16}  {grade_text(run.grade).lstrip(', ') or '-':<8}  {attention_text(run):<22}  {intent}"
 
@@ -47,3 +47,26 @@ def attention_text(run: Run) -> str:
     if run.attention == ATTENTION_WORKING and waiting.kind == WAIT_KIND_AGENT:
         return f"{asks}: {waiting.holder or waiting.who}"
     return asks
+
+
+def origin_mark(run: Run) -> str:
+    """What stands before the words of a run that does another one again."""
+    return f"(again of {run.origin.run_id[:12]}) " if run.HasField("origin") else ""
+
+
+def origin_text(run: Run) -> str:
+    """Which run it does again, and from where on."""
+    at = f" on {run.origin.accepted_commit[:12]}" if run.origin.accepted_commit else ""
+    return f"again of {run.origin.run_id}, from {run.origin.point} on{at}"
+
+
+def story_lines(run: Run, runs: Sequence[Run]) -> Iterator[str]:
+    """Every run of a run's story, the first first; nothing for a run that stands alone."""
+    if len(runs) < 2:
+        return
+    yield "story"
+    for one in sorted(runs, key=lambda one: (one.created_at.ToNanoseconds(), one.id)):
+        here = "→" if one.id == run.id else " "
+        how = f"from {one.origin.point}" if one.HasField("origin") else "first"
+        grade = grade_text(one.grade).lstrip(", ")
+        yield f" {here} {one.id}  {how:<14}  {state_name(one):<12}  {grade}".rstrip()

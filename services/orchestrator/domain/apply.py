@@ -48,9 +48,12 @@ def apply(state: RunState | None, event: Event, at: datetime) -> RunState:
 
 
 def _submitted(data: events.Submitted, at: datetime) -> Run:
+    origin = data.order.origin
     return Run(
         data.run_id, State.BOOT, data.intent, data.order, data.budget, at, at,
         confidence=data.order.routing.confidence, epic_id=data.order.epic_id, spent=Usage(transitions=1),
+        earlier_plan=data.plan, accepted_commit=origin.accepted_commit if origin else "",
+        accepted_bundle=origin.accepted_bundle if origin else "",
     )  # fmt: skip
 
 
@@ -147,6 +150,11 @@ def _with(known: tuple[str, ...], name: str) -> tuple[str, ...]:
     return known if not name or name in known else (*known, name)
 
 
+def _was_approved(run: Run) -> bool:
+    """Whether the plan that comes now was approved in the run that this one does again."""
+    return run.earlier_plan is not None and run.order.origin is not None and run.order.origin.plan_approved
+
+
 def _planned(run: Run, data: events.Planned) -> Run:
     plan = data.plan
     accepted_before = {task_id: task for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED}
@@ -155,7 +163,7 @@ def _planned(run: Run, data: events.Planned) -> Run:
     slots = {slot.slot_id: Slot(slot.question) for slot in plan.slots}
     return run.change(tasks=tasks, slots=slots, confidence=plan.confidence, plan_count=run.plan_count + 1, audit_errors=(),
         plan_built_in=plan.built_in, plan_is_fresh=True, reasons=(), risks=(*run.risks, *plan.risks), wave=(), attempts=data.attempts,
-        plan_authors=_with(run.plan_authors, data.principal), plan_approved=False,
+        plan_authors=_with(run.plan_authors, data.principal), plan_approved=_was_approved(run), earlier_plan=None,
     )  # fmt: skip
 
 

@@ -31,6 +31,8 @@ class Submit:
     intent: str
     order: Order
     budget: Budget
+    plan: Plan | None = None
+    """What it goes on with, where it does again what another run did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def _submitted(state: RunState | None, command: commands.Submit, now: datetime) 
         raise Refusal(
             Reason.ALREADY_EXISTS, "there is a run with this id", metadata={"kind": "run", "id": command.entity_id}
         )
-    first = events.Submitted(command.entity_id, command.intent, command.order, command.budget)
+    first = events.Submitted(command.entity_id, command.intent, command.order, command.budget, command.plan)
     event = DecisionBuilder.first_event(first)
     builder = DecisionBuilder(apply(None, event, now), now, TABLE)
     builder.events.append(event)

@@ -82,6 +82,20 @@ NO_TERMS = ProofTerms()
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The run that another one does again, and from which point on."""
+
+    run_id: str
+    first_run_id: str
+    """The first run of the story."""
+    point: str
+    accepted_commit: str = ""
+    accepted_bundle: str = ""
+    plan_approved: bool = False
+    """Whether a person had said yes to the plan that it goes on with."""
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What was submitted, and on which terms."""
 
@@ -121,6 +135,8 @@ class Order:
     """Whether the submitter answers that question with a plan, so that no planner is asked for the first one."""
     parent_entry: str = ""
     """The merge queue entry that this run was started for; it receives the run's outcome."""
+    origin: Origin | None = None
+    """The run that this one does again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from pointsman.services.orchestrator.domain import builtin, criteria, events
@@ -44,7 +45,9 @@ def make_plan(builder: DecisionBuilder) -> None:
 
 def _ask_for_plan(builder: DecisionBuilder, purpose: Purpose) -> None:
     is_brought = builder.run.order.brings_plan and builder.run.plan_count == 0
-    if builder.is_present(Capability.PLAN) and not is_brought:
+    if builder.run.earlier_plan is not None:
+        _adopt(builder, builder.run.earlier_plan, "")
+    elif builder.is_present(Capability.PLAN) and not is_brought:
         builder.assign(Assignment("", purpose, Capability.PLAN))
     else:
         take_plan(builder, builtin.plan(builder.run))
@@ -94,7 +97,7 @@ def _adopt(builder: DecisionBuilder, made: Plan, principal: str) -> None:
     accepted = [task_id for task_id, task in run.tasks.items() if task.status is TaskStatus.ACCEPTED]
     plan = criteria.insist(made, run.given_criteria, accepted)
     slots = plan.slots or builtin.survey_slots(run)
-    take_plan(builder, Plan(plan.tasks, slots, plan.confidence, plan.document, risks=plan.risks), principal)
+    take_plan(builder, replace(plan, slots=slots), principal)
 
 
 def debate_plan(builder: DecisionBuilder) -> None:

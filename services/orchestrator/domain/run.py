@@ -28,6 +28,7 @@ from pointsman.services.orchestrator.domain.model import (
     OpenQuestion,
     OpenRemark,
     Order,
+    Plan,
     ProofTerms,
     Risk,
     Slot,
@@ -78,6 +79,8 @@ class Run:
     """The principals that handed in work for each task, in any attempt, stage or plan: none of them judges it."""
     plan_authors: tuple[str, ...] = ()
     """The principals that made or patched the plan: none of them debates it."""
+    earlier_plan: Plan | None = None
+    """What the run that this one does again left to do; gone once it is taken as the plan."""
     plan_count: int = 0
     plan_built_in: bool = False
     plan_is_fresh: bool = False

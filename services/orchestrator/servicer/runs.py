@@ -86,6 +86,10 @@ class OrchestratorServicer:
         await self._store.ledger.submit(caller, commands.Label(request.run_id, dict(request.labels)))
         return pb.LabelRunResponse(run=encode.runs.run(await self._store.view(caller.project, request.run_id)))
 
+    async def Rerun(self, request: pb.RerunRequest, caller: Caller) -> pb.RerunResponse:
+        """Do again what a run did."""
+        return pb.RerunResponse(run=encode.runs.run(await self._submit.rerun(request, caller)))
+
     async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
         """A run's transitions, to its end."""
         entity = ("run", request.run_id)

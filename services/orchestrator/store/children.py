@@ -187,7 +187,8 @@ def _named(command: Any) -> Sequence[str]:
 def words(run_id: str, intent: str, order: Order) -> str:
     """What a run is found by, in small letters."""
     labels = (f"{key}={value}" for key, value in order.labels.items())
-    return " ".join((run_id, intent, order.session_id, *labels))[:MAX_WORDS].lower()
+    story = (order.origin.run_id, order.origin.first_run_id) if order.origin else ()
+    return " ".join((run_id, *story, intent, order.session_id, *labels))[:MAX_WORDS].lower()
 
 
 class _Rows:
@@ -231,9 +232,9 @@ class _Rows:
         """A new run."""
         row = {"entity_id": change.entity_id, "project": change.project, "session_id": data.order.session_id}
         found_by = words(change.entity_id, data.intent, data.order)
-        if data.order.proof_terms.held_out:
-            use = {"entity_id": change.entity_id, "project": change.project}
-            self.uses.append({**use, "sha256": data.order.proof_terms.held_out})
+        bundle = _NAMED_ARTIFACT.findall(data.order.origin.accepted_bundle) if data.order.origin else []
+        use = {"entity_id": change.entity_id, "project": change.project}
+        self.uses += [{**use, "sha256": digest} for digest in (data.order.proof_terms.held_out, *bundle) if digest]
         self.index.append({**row, "ended_at_us": 0, "outcome": "", "asked_at_us": 0, "words": found_by})
 
     def reworded(self, change: Change[RunState], data: Any) -> None:  # noqa: ARG002

@@ -289,6 +289,7 @@ class Submitted(_message.Message):
     INTENT_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     intent: _builtins.str
@@ -301,6 +302,10 @@ class Submitted(_message.Message):
     def budget(self) -> Global___BudgetLimits:
         """What it may spend."""
 
+    @_builtins.property
+    def plan(self) -> Global___PlanOutline:
+        """The plan that it goes on with, where it does again what another run did."""
+
     def __init__(
         self,
         *,
@@ -308,10 +313,11 @@ class Submitted(_message.Message):
         intent: _builtins.str = ...,
         order: Global___Order | None = ...,
         budget: Global___BudgetLimits | None = ...,
+        plan: Global___PlanOutline | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "order", b"order"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "order", b"order", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "intent", b"intent", "order", b"order", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "intent", b"intent", "order", b"order", "plan", b"plan", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1585,6 +1591,7 @@ class Order(_message.Message):
     RIVAL_RUN_ID_FIELD_NUMBER: _builtins.int
     EPIC_ID_FIELD_NUMBER: _builtins.int
     PROOF_TERMS_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session."""
     resume: _builtins.str
@@ -1625,6 +1632,10 @@ class Order(_message.Message):
     def proof_terms(self) -> Global___ProofTermsOutline:
         """What the proof of the work has to show besides its commands."""
 
+    @_builtins.property
+    def origin(self) -> Global___OriginOutline:
+        """The run that it does again."""
+
     def __init__(
         self,
         *,
@@ -1644,14 +1655,49 @@ class Order(_message.Message):
         rival_run_id: _builtins.str = ...,
         epic_id: _builtins.str = ...,
         proof_terms: Global___ProofTermsOutline | None = ...,
+        origin: Global___OriginOutline | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["proof_terms", b"proof_terms", "routing", b"routing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "proof_terms", b"proof_terms", "routing", b"routing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_resume", b"auto_resume", "base_commit", b"base_commit", "criteria", b"criteria", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "labels", b"labels", "priority", b"priority", "proof_terms", b"proof_terms", "repository_id", b"repository_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "rival_run_id", b"rival_run_id", "routing", b"routing", "session_id", b"session_id", "template", b"template"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_resume", b"auto_resume", "base_commit", b"base_commit", "criteria", b"criteria", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "labels", b"labels", "origin", b"origin", "priority", b"priority", "proof_terms", b"proof_terms", "repository_id", b"repository_id", "require_audit", b"require_audit", "research_expected", b"research_expected", "resume", b"resume", "rival_run_id", b"rival_run_id", "routing", b"routing", "session_id", b"session_id", "template", b"template"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Order: _TypeAlias = Order  # noqa: Y015
+
+@_typing.final
+class OriginOutline(_message.Message):
+    """The run that another one does again, and from which point on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    FIRST_RUN_ID_FIELD_NUMBER: _builtins.int
+    POINT_FIELD_NUMBER: _builtins.int
+    ACCEPTED_COMMIT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run."""
+    first_run_id: _builtins.str
+    """The first run of the story."""
+    point: _builtins.str
+    """The point: `plan`, `wave:2` or `task:T1`."""
+    accepted_commit: _builtins.str
+    """The commit that was accepted there; empty for the base."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        first_run_id: _builtins.str = ...,
+        point: _builtins.str = ...,
+        accepted_commit: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_commit", b"accepted_commit", "first_run_id", b"first_run_id", "point", b"point", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OriginOutline: _TypeAlias = OriginOutline  # noqa: Y015
 
 @_typing.final
 class ProofTermsOutline(_message.Message):

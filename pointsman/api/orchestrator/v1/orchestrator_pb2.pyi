@@ -891,6 +891,106 @@ class LabelRunResponse(_message.Message):
 Global___LabelRunResponse: _TypeAlias = LabelRunResponse  # noqa: Y015
 
 @_typing.final
+class RerunPoint(_message.Message):
+    """A point of a run from which another one can go on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WAVE_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    wave: _builtins.int
+    """Before this wave, counted from 1 over the whole run, repeated waves included: what was accepted by then stays, the plan too."""
+    task_id: _builtins.str
+    """Before the last wave in which this task was worked on; after the last wave where it was never begun."""
+    def __init__(
+        self,
+        *,
+        wave: _builtins.int = ...,
+        task_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["point", b"point", "task_id", b"task_id", "wave", b"wave"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["point", b"point", "task_id", b"task_id", "wave", b"wave"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_point: _TypeAlias = _typing.Literal["wave", "task_id"]  # noqa: Y015
+    _WhichOneofArgType_point: _TypeAlias = _typing.Literal["point", b"point"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_point) -> _WhichOneofReturnType_point | None: ...
+
+Global___RerunPoint: _TypeAlias = RerunPoint  # noqa: Y015
+
+@_typing.final
+class RerunRequest(_message.Message):
+    """Asks for Rerun."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    POINT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    CREW_FIELD_NUMBER: _builtins.int
+    BUDGET_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key."""
+    run_id: _builtins.str
+    """The run, in any state that ends one."""
+    text: _builtins.str
+    """What is wanted besides, added to the message."""
+    @_builtins.property
+    def point(self) -> Global___RerunPoint:
+        """From where."""
+
+    @_builtins.property
+    def crew(self) -> Global___Crew:
+        """The submitter's own workers; absent means whoever polls."""
+
+    @_builtins.property
+    def budget(self) -> _run_pb2.Budget:
+        """What the new run may spend; fields left 0 are as they were in the old one."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        run_id: _builtins.str = ...,
+        point: Global___RerunPoint | None = ...,
+        text: _builtins.str = ...,
+        crew: Global___Crew | None = ...,
+        budget: _run_pb2.Budget | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "crew", b"crew", "point", b"point"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "crew", b"crew", "point", b"point", "request_id", b"request_id", "run_id", b"run_id", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RerunRequest: _TypeAlias = RerunRequest  # noqa: Y015
+
+@_typing.final
+class RerunResponse(_message.Message):
+    """Answers Rerun."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The new run."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RerunResponse: _TypeAlias = RerunResponse  # noqa: Y015
+
+@_typing.final
 class WatchRunRequest(_message.Message):
     """Asks for WatchRun."""
 

@@ -77,6 +77,11 @@ class OrchestratorServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunResponse.FromString,
                 _registered_method=True)
+        self.Rerun = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.OrchestratorService/Rerun',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunResponse.FromString,
+                _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/pointsman.api.orchestrator.v1.OrchestratorService/WatchRun',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.WatchRunRequest.SerializeToString,
@@ -169,6 +174,13 @@ class OrchestratorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Rerun(self, request, context):
+        """Rerun starts a new run on the terms of one that has ended, from a point of it: on the commit that was accepted there, with the tasks that were not accepted yet. Errors: NOT_FOUND (no such run), STATE_FORBIDS (the run has not ended), INVALID_FIELD (a wave or a task that it does not have), OVERLOADED (too many live runs).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchRun(self, request, context):
         """WatchRun streams a run's transitions after a seq, and ends after a terminal one. Errors: NOT_FOUND (no such run), WATCHER_TOO_SLOW (resume from the last seq).
         """
@@ -253,6 +265,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     servicer.LabelRun,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunResponse.SerializeToString,
+            ),
+            'Rerun': grpc.unary_unary_rpc_method_handler(
+                    servicer.Rerun,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunResponse.SerializeToString,
             ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
@@ -502,6 +519,33 @@ class OrchestratorService:
             '/pointsman.api.orchestrator.v1.OrchestratorService/LabelRun',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.LabelRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Rerun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.OrchestratorService/Rerun',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -34,6 +34,8 @@ class OrchestratorServiceStub:
     """CancelRun ends a run with its assignments, pipelines and workflow. Errors: NOT_FOUND (no such run), STATE_FORBIDS (ended already)."""
     LabelRun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.LabelRunRequest, _orchestrator_pb2.LabelRunResponse]
     """LabelRun sets labels of a run, also of one that has ended; an empty value takes the label away. Errors: NOT_FOUND (no such run), INVALID_FIELD (more than 32 labels)."""
+    Rerun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.RerunRequest, _orchestrator_pb2.RerunResponse]
+    """Rerun starts a new run on the terms of one that has ended, from a point of it: on the commit that was accepted there, with the tasks that were not accepted yet. Errors: NOT_FOUND (no such run), STATE_FORBIDS (the run has not ended), INVALID_FIELD (a wave or a task that it does not have), OVERLOADED (too many live runs)."""
     WatchRun: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.WatchRunRequest, _orchestrator_pb2.WatchRunResponse]
     """WatchRun streams a run's transitions after a seq, and ends after a terminal one. Errors: NOT_FOUND (no such run), WATCHER_TOO_SLOW (resume from the last seq)."""
     WatchChanges: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.WatchChangesRequest, _orchestrator_pb2.WatchChangesResponse]
@@ -113,6 +115,14 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_orchestrator_pb2.LabelRunRequest, _abc.Awaitable[_orchestrator_pb2.LabelRunResponse]],
     ) -> _abc.Awaitable[_orchestrator_pb2.LabelRunResponse]:
         """LabelRun sets labels of a run, also of one that has ended; an empty value takes the label away. Errors: NOT_FOUND (no such run), INVALID_FIELD (more than 32 labels)."""
+
+    @_abc_1.abstractmethod
+    def Rerun(
+        self,
+        request: _orchestrator_pb2.RerunRequest,
+        context: _aio.ServicerContext[_orchestrator_pb2.RerunRequest, _abc.Awaitable[_orchestrator_pb2.RerunResponse]],
+    ) -> _abc.Awaitable[_orchestrator_pb2.RerunResponse]:
+        """Rerun starts a new run on the terms of one that has ended, from a point of it: on the commit that was accepted there, with the tasks that were not accepted yet. Errors: NOT_FOUND (no such run), STATE_FORBIDS (the run has not ended), INVALID_FIELD (a wave or a task that it does not have), OVERLOADED (too many live runs)."""
 
     @_abc_1.abstractmethod
     def WatchRun(

@@ -784,6 +784,40 @@ class TaskProgress(_message.Message):
 Global___TaskProgress: _TypeAlias = TaskProgress  # noqa: Y015
 
 @_typing.final
+class Origin(_message.Message):
+    """Where a run comes from that does again what an earlier one did."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    FIRST_RUN_ID_FIELD_NUMBER: _builtins.int
+    POINT_FIELD_NUMBER: _builtins.int
+    ACCEPTED_COMMIT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run that was started again."""
+    first_run_id: _builtins.str
+    """The first run of the story: all runs that were started again from it, or from one of those, name it."""
+    point: _builtins.str
+    """The point from which it goes on: `plan`, `wave:2` (the second wave) or `task:T1`."""
+    accepted_commit: _builtins.str
+    """The commit that was accepted at that point; empty where it is the base."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        first_run_id: _builtins.str = ...,
+        point: _builtins.str = ...,
+        accepted_commit: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_commit", b"accepted_commit", "first_run_id", b"first_run_id", "point", b"point", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Origin: _TypeAlias = Origin  # noqa: Y015
+
+@_typing.final
 class Run(_message.Message):
     """A run as it is now."""
 
@@ -842,6 +876,7 @@ class Run(_message.Message):
     GRADES_FIELD_NUMBER: _builtins.int
     PROOF_TERMS_FIELD_NUMBER: _builtins.int
     RESERVED_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -936,6 +971,10 @@ class Run(_message.Message):
     def proof_terms(self) -> Global___ProofTerms:
         """What the proof of its work has to show besides its commands."""
 
+    @_builtins.property
+    def origin(self) -> Global___Origin:
+        """The run that it does again; absent for the first of a story."""
+
     def __init__(
         self,
         *,
@@ -972,10 +1011,11 @@ class Run(_message.Message):
         grades: Global___GradeCounts | None = ...,
         proof_terms: Global___ProofTerms | None = ...,
         reserved: _builtins.bool = ...,
+        origin: Global___Origin | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "origin", b"origin", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,7 +1,8 @@
 // @ts-check
 // The same once more: a new run with the words, repository, proofs and limits of an old one.
 
-import { call, change, ORCHESTRATOR } from "./api.js";
+import { change, ORCHESTRATOR } from "./api.js";
+import { chip, link } from "./dom.js";
 
 // What Submit takes, from a run as it is.
 export function orderOf(run) {
@@ -21,9 +22,14 @@ export function orderOf(run) {
   };
 }
 
+// A new run on the old one's own terms, linked to it.
 export async function again(line) {
-  const { run } = await call(ORCHESTRATOR, "GetRun", { run_id: line.id });
-  const answer = await change(ORCHESTRATOR, "Submit", orderOf(run));
-  if (!answer.run) throw new Error("the router starts no run for these words");
-  return answer.run;
+  return (await change(ORCHESTRATOR, "Rerun", { run_id: line.id })).run;
+}
+
+// The runs that did the same before and after, as a list of its own.
+export function storyLink(run) {
+  if (!run.origin) return null;
+  const path = `/runs?q=${encodeURIComponent(run.origin.first_run_id)}`;
+  return link(path, chip(`again, from ${run.origin.point}`.slice(0, 40), "dim"));
 }

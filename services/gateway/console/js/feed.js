@@ -139,7 +139,8 @@ export function admits({ attention, text, labels, session }, run) {
   if (session && run.session_id !== session) return false;
   if (Object.entries(labels).some(([key, value]) => run.labels[key] !== value)) return false;
   const named = Object.entries(run.labels).map(([key, value]) => `${key}=${value}`);
-  const words = [run.id, run.intent, run.session_id, ...named].join(" ").toLowerCase();
+  const story = run.origin ? [run.origin.run_id, run.origin.first_run_id] : [];
+  const words = [run.id, ...story, run.intent, run.session_id, ...named].join(" ").toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)

@@ -2,6 +2,7 @@
 // The top of a run's page: what was wanted, what it asks, what was proven, where it stands, what it spent.
 
 import { askCancel, askChange } from "./actions.js";
+import { storyLink } from "./again.js";
 import { ago, chip, gauge, h, link, said } from "./dom.js";
 import { rail } from "./phases.js";
 import { isAboutPlan } from "./plan.js";
@@ -15,7 +16,7 @@ export function headView(run) {
   return [
     h("div", { class: "bar" }, h("p", { class: "dim id" }, run.id), h("div", { class: "actions" }, buttons(run))),
     h("h1", {}, chip(ATTENTION[asks] ?? stateWord(run.state), tone(asks)), " ", wanted(run.intent)),
-    h("p", { class: "why" }, why(run)),
+    h("p", { class: "why" }, why(run), " ", storyLink(run)),
     grades(run),
     rail(run),
     run.question && !isAboutPlan(run.question) && word(run.question.kind) !== "ACCEPTANCE" ? questionView(run) : null,
@@ -123,6 +124,7 @@ function names(run) {
     ["State", word(run.state)],
     ["Epic", run.epic_id],
     ["Session", run.session_id],
+    ["Again of", run.origin?.run_id],
     ["Accepted commit", run.accepted_commit],
     ["Tokens", Number(run.usage?.tokens ?? 0) ? run.usage.tokens : ""],
     ["Cost in millionths", Number(run.usage?.cost_micros ?? 0) ? run.usage.cost_micros : ""],

@@ -1,6 +1,7 @@
 // @ts-check
 // The list of runs by what they ask of whoever looks: searched and counted on the server, as long as it likes.
 
+import { storyLink } from "./again.js";
 import { BulkBar } from "./bulk.js";
 import { counts, onCounts, title } from "./counts.js";
 import { ago, chip, h, here, link, nothing, replace, said, toast } from "./dom.js";
@@ -223,7 +224,7 @@ function row(run, picked, changed) {
   return [
     pick,
     asks(run),
-    [link(`/runs/${encodeURIComponent(run.id)}`, about), labels, h("span", { class: "dim id" }, shortId(run.id))],
+    [link(`/runs/${encodeURIComponent(run.id)}`, about), storyLink(run), labels, h("span", { class: "dim id" }, shortId(run.id))],
     proof(run),
     spent(run),
     next(run),

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
@@ -12,6 +13,7 @@ from pointsman.services.chassis.rpc.paging import seconds_of
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import ExecutionMode, Resume
 from pointsman.services.orchestrator.domain.model import Budget, GivenCriterion, Order, ProofTerms, Routing
+from pointsman.services.orchestrator.domain.rerun import Point
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.decode import results
 
@@ -98,6 +100,18 @@ def budget(message: runs.Budget, default: Budget) -> Budget:
         message.cost_micros or default.cost_micros,
         wall_clock or default.wall_clock_seconds,
     )
+
+
+def point(message: pb.RerunPoint) -> Point:
+    """From where a run goes on that does again what another did."""
+    return Point(message.wave, message.task_id)
+
+
+def with_crew(order: Order, request: pb.RerunRequest) -> Order:
+    """The terms with the workers that come along this time; as many tasks at once as before, where they do not say."""
+    crew = request.crew
+    capabilities = tuple(enums.CAPABILITY.all_to_domain(crew.capabilities))
+    return replace(order, crew=capabilities, reserved=crew.reserved, parallel=crew.parallel or order.parallel)
 
 
 def answer(request: pb.AnswerRequest, principal: str) -> commands.Answer:

@@ -17,6 +17,7 @@ from pointsman.services.orchestrator.domain.model import (
     Budget,
     GivenCriterion,
     OpenQuestion,
+    Origin,
     ProofTerms,
     Risk,
 )
@@ -94,7 +95,15 @@ def run(view: RunView) -> runs.Run:
     add_at_work(message, view.at_work, attention(it, view.at_work))
     if it.order.repository_id:
         message.repository.CopyFrom(runs.Repository(id=it.order.repository_id, base_commit=it.order.base_commit))
+    if it.order.origin is not None:
+        message.origin.CopyFrom(_origin(it.order.origin))
     return message
+
+
+def _origin(it: Origin) -> runs.Origin:
+    return runs.Origin(
+        run_id=it.run_id, first_run_id=it.first_run_id, point=it.point, accepted_commit=it.accepted_commit
+    )
 
 
 def _add_waiting(message: runs.Run, it: Run) -> None:
