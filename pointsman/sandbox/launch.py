@@ -89,7 +89,7 @@ def _prepared(spec: SandboxSpec, level: Level, view: View | None) -> Iterator[_O
     }
     with contextlib.ExitStack() as opened:
         if level is Level.LANDLOCK and view is not None:
-            yield _confined(order, opened, view, network=spec.network)
+            yield _confined(spec, order, opened, view)
         elif level is Level.NAMESPACES and view is not None:
             yield _wrapped(spec, order, opened, view)
         elif level is Level.CONTAINER:
@@ -98,12 +98,14 @@ def _prepared(spec: SandboxSpec, level: Level, view: View | None) -> Iterator[_O
             yield _Order(order)
 
 
-def _confined(order: dict[str, Any], opened: contextlib.ExitStack, view: View, *, network: bool) -> _Order:
-    """The order with a Landlock ruleset and a system call filter."""
-    ruleset = landlock.ruleset(view, network=network)
+def _confined(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitStack, view: View) -> _Order:
+    """The order with a Landlock ruleset and a system call filter; PostgreSQL needs shared memory of System V."""
+    ruleset = landlock.ruleset(view, network=spec.network)
     opened.callback(os.close, ruleset)
-    filtered = seccomp.socket_filter(network=network).hex() if seccomp.is_supported() else ""
-    order |= {"ruleset": ruleset, "filter": filtered, "drop_capabilities": is_root()}
+    filtered = b""
+    if seccomp.is_supported():
+        filtered = seccomp.landlock_filter(network=spec.network, shared_memory=bool(spec.services))
+    order |= {"ruleset": ruleset, "filter": filtered.hex(), "drop_capabilities": is_root()}
     return _Order(order, (ruleset,))
 
 
@@ -117,16 +119,27 @@ def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitSt
     program = bubblewrap.program()
     if program is None:
         raise OSError(f"{bubblewrap.PROGRAM} is not installed")
-    options = os.memfd_create("options")
-    opened.callback(os.close, options)
-    os.write(options, b"".join(f"{option}\0".encode() for option in bubblewrap.options(spec, view)))
-    os.lseek(options, 0, os.SEEK_SET)
+    laid_out, inherited = bubblewrap.options(spec, view), []
+    if seccomp.is_supported():
+        inherited.append(_in_memory(opened, seccomp.namespaces_filter()))
+        laid_out = ["--seccomp", str(inherited[0]), *laid_out]
+    options = _in_memory(opened, b"".join(f"{option}\0".encode() for option in laid_out))
+    inherited.append(options)
     ruleset = landlock.scope()
     if ruleset is not None:
         opened.callback(os.close, ruleset)
     command = [program, "--args", str(options), "--", *spec.command]
-    order |= {"command": command, "ruleset": ruleset, "inherited": [options], "own_processes": BUBBLEWRAP_PROCESSES}
-    return _Order(order, (options,) if ruleset is None else (options, ruleset))
+    order |= {"command": command, "ruleset": ruleset, "inherited": inherited, "own_processes": BUBBLEWRAP_PROCESSES}
+    return _Order(order, (*inherited, *(() if ruleset is None else (ruleset,))))
+
+
+def _in_memory(opened: contextlib.ExitStack, content: bytes) -> int:
+    """A file without a name, as a descriptor, at its beginning."""
+    made = os.memfd_create("options")
+    opened.callback(os.close, made)
+    os.write(made, content)
+    os.lseek(made, 0, os.SEEK_SET)
+    return made
 
 
 def _contained(spec: SandboxSpec, order: dict[str, Any]) -> _Order:

@@ -1,8 +1,9 @@
-"""A system call filter for what Landlock does not cover: sockets by path, other network protocols, terminals."""
+"""System call filters: for what neither Landlock nor namespaces cover."""
 
 import platform
 import socket
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 LOAD, JUMP_IF_EQUAL, JUMP_IF_MASK, RETURN = 0x20, 0x15, 0x45, 0x06
@@ -13,6 +14,7 @@ X32_CALLS = 0x40000000
 IO_URING_SETUP = 425
 TERMINAL_INPUT, CONSOLE_INPUT = 0x5412, 0x541C
 """TIOCSTI types into a terminal, TIOCLINUX into the console."""
+INTERNET = (socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,17 @@ class _Calls:
     architecture: int
     socket: int
     ioctl: int
+    set_limits: int
+    keys: tuple[int, ...]
+    """add_key, request_key, keyctl."""
+    shared: tuple[int, ...]
+    """shmget, semget, msgget."""
 
 
-_CALLS = {"x86_64": _Calls(0xC000003E, 41, 16), "aarch64": _Calls(0xC00000B7, 198, 29)}
+_CALLS = {
+    "x86_64": _Calls(0xC000003E, 41, 16, 302, (248, 249, 250), (29, 64, 68)),
+    "aarch64": _Calls(0xC00000B7, 198, 29, 261, (217, 218, 219), (194, 190, 186)),
+}
 
 
 def is_supported() -> bool:
@@ -32,19 +42,21 @@ def is_supported() -> bool:
     return platform.machine() in _CALLS
 
 
-def socket_filter(*, network: bool) -> bytes:
-    """A filter that refuses sockets by path, typing into terminals, and without network every socket."""
+def landlock_filter(*, network: bool, shared_memory: bool = False) -> bytes:
+    """Beside Landlock: no sockets by path, without network none at all, and no objects that stand in no folder."""
     calls = _CALLS[platform.machine()]
-    allowed = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK) if network else ()
-    families = [_instruction(JUMP_IF_EQUAL, family, len(allowed) - index, 0) for index, family in enumerate(allowed)]
-    sockets = [_load(FIRST_ARGUMENT), *families, _deny(EAFNOSUPPORT), _instruction(RETURN, ALLOW)]
-    terminals = [
-        _load(SECOND_ARGUMENT),
-        _instruction(JUMP_IF_EQUAL, TERMINAL_INPUT, 1, 0),
-        _instruction(JUMP_IF_EQUAL, CONSOLE_INPUT, 0, 1),
-        _deny(EPERM),
-        _instruction(RETURN, ALLOW),
-    ]
+    return _filter(INTERNET if network else (), () if shared_memory else calls.shared)
+
+
+def namespaces_filter() -> bytes:
+    """Beside namespaces: no sockets of the machine, which has one network of them, such as those to its hypervisor."""
+    return _filter((socket.AF_UNIX, *INTERNET), ())
+
+
+def _filter(families: Sequence[int], refused: Sequence[int]) -> bytes:
+    """Lets sockets of some families through; refuses calls, keys of the kernel, typing, and limits of other processes."""
+    calls = _CALLS[platform.machine()]
+    missing = [part for number in (IO_URING_SETUP, *calls.keys, *refused) for part in _missing(number)]
     return b"".join(
         [
             _load(ARCHITECTURE_OFFSET),
@@ -52,15 +64,36 @@ def socket_filter(*, network: bool) -> bytes:
             _instruction(RETURN, KILL),
             _load(NUMBER_OFFSET),
             *_refuse_x32(),
-            _instruction(JUMP_IF_EQUAL, IO_URING_SETUP, 0, 1),
-            _deny(ENOSYS),
-            _instruction(JUMP_IF_EQUAL, calls.socket, 0, len(sockets)),
-            *sockets,
-            _instruction(JUMP_IF_EQUAL, calls.ioctl, 0, len(terminals)),
-            *terminals,
+            *missing,
+            *_by_argument(calls.socket, FIRST_ARGUMENT, families, EAFNOSUPPORT),
+            *_by_argument(calls.set_limits, FIRST_ARGUMENT, (0,), EPERM),
+            *_refuse_typing(calls.ioctl),
             _instruction(RETURN, ALLOW),
         ]
     )
+
+
+def _missing(number: int) -> list[bytes]:
+    """A call that seems not to be there."""
+    return [_instruction(JUMP_IF_EQUAL, number, 0, 1), _deny(ENOSYS)]
+
+
+def _by_argument(number: int, argument: int, allowed: Sequence[int], error: int) -> list[bytes]:
+    """A call that is allowed with some values of an argument only."""
+    values = [_instruction(JUMP_IF_EQUAL, value, len(allowed) - index, 0) for index, value in enumerate(allowed)]
+    checks = [_load(argument), *values, _deny(error), _instruction(RETURN, ALLOW)]
+    return [_instruction(JUMP_IF_EQUAL, number, 0, len(checks)), *checks]
+
+
+def _refuse_typing(number: int) -> list[bytes]:
+    checks = [
+        _load(SECOND_ARGUMENT),
+        _instruction(JUMP_IF_EQUAL, TERMINAL_INPUT, 1, 0),
+        _instruction(JUMP_IF_EQUAL, CONSOLE_INPUT, 0, 1),
+        _deny(EPERM),
+        _instruction(RETURN, ALLOW),
+    ]
+    return [_instruction(JUMP_IF_EQUAL, number, 0, len(checks)), *checks]
 
 
 def _refuse_x32() -> list[bytes]:

@@ -25,6 +25,8 @@ SECCOMP_FILTER = 2
 RESTRICT_SELF = 446
 SET_CAPABILITIES = {"x86_64": 126, "aarch64": 91}
 CAPABILITIES_VERSION_3 = 0x20080522
+KEYRING_CALL = {"x86_64": 250, "aarch64": 219}
+JOIN_NEW_KEYRING = 1
 CANNOT_START = 127
 KILL_SECONDS = 30.0
 LINUX = hasattr(os, "pidfd_open")
@@ -87,6 +89,7 @@ def _await_end(child: int, seconds: float, processes: int) -> str:
 def _exec(order: dict[str, Any], libc: Any) -> None:
     try:
         os.setsid()
+        _leave_keyring(libc)
         os.dup2(1, 2)
         os.dup2(os.open(order["stdin"], os.O_RDONLY), 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -104,6 +107,13 @@ def _exec(order: dict[str, Any], libc: Any) -> None:
         os.write(1, f"cannot start {order['program']!r}: {error.strerror}\n".encode())
     finally:
         os._exit(CANNOT_START)
+
+
+def _leave_keyring(libc: Any) -> None:
+    """Starts with an empty session keyring: keys of the worker's session are the user's."""
+    number = KEYRING_CALL.get(os.uname().machine)
+    if LINUX and number is not None:
+        libc.syscall(number, JOIN_NEW_KEYRING, None)
 
 
 def _confine(order: dict[str, Any], libc: Any) -> None:

@@ -25,10 +25,11 @@ BEYOND_LANDLOCK = {
 """What Landlock has no rule for; docs/security.md says so."""
 POWERS = {
     "mount", "make a device", "raise its priority", "read passwords of the system", "type into a terminal",
-    "make the system writable",
+    "make the system writable", "name the program for core dumps", "write to the kernel's log", "uncover a hidden file",
+    "join a namespace of the worker",
 }  # fmt: skip
 """What only root can do anywhere."""
-NEVER = {"inherit a descriptor", "inherit a variable"}
+NEVER = {"inherit a descriptor", "inherit a variable", "find a key of the session"}
 """What no level lets through, because it is not the level that refuses it."""
 WAIT_AT = """
 import pathlib, socket, sys, threading
@@ -126,7 +127,8 @@ def root_loses_its_powers(patch: pytest.MonkeyPatch) -> None:
                                "remove another assignment", "leave something in /dev/shm", "write to a terminal"}),
         (system_calls_are_filtered, {"connect to the control plane", "connect to the ssh-agent",
                                      "connect to the docker.sock", "connect to the session bus",
-                                     "send a datagram to loopback"}),
+                                     "send a datagram to loopback", "attach shared memory of System V",
+                                     "set limits of the worker"}),
         (connections_are_refused, {"connect to loopback"}),
         (signals_and_names_stay_inside, {"kill the worker", "connect to an abstract socket"}),
     ],
@@ -183,6 +185,23 @@ async def test_in_namespaces_each_defence_is_needed(
 ) -> None:
     monkeypatch.setattr(bubblewrap, "options", edited(change))
     assert let_through <= await world.attacked(Level.NAMESPACES, network=False)
+
+
+@pytest.mark.skipif(Level.NAMESPACES not in CONFINING, reason="there is no bubblewrap here")
+async def test_in_namespaces_sockets_of_the_machine_need_a_filter(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seccomp, "is_supported", lambda: False)
+    through = {"open a socket of the machine"} & set(world.attacks)
+    assert through <= await world.attacked(Level.NAMESPACES, network=False)
+
+
+@pytest.mark.skipif(Level.NAMESPACES not in CONFINING or os.geteuid() != 0, reason="needs bubblewrap and root")
+async def test_in_namespaces_root_would_change_settings_of_the_kernel(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "KERNEL_SETTINGS", ())
+    assert "name the program for core dumps" in await world.attacked(Level.NAMESPACES, network=False)
 
 
 @pytest.mark.skipif(Level.NAMESPACES not in CONFINING or os.geteuid() != 0, reason="needs bubblewrap and root")

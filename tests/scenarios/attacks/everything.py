@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -18,6 +19,8 @@ from pathlib import Path
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 TYPE_INTO_TERMINAL = 0x5412
 CONNECT_SECONDS = 3.0
+KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine, -1)
+KEYCTL_SEARCH, PIDFD_GETFD = 10, 438
 WAIT_FOR_ALL = 0x40000000
 NEW_USER_AND_MOUNTS = 0x10000000 | 0x00020000
 REMOUNT_BIND = 0x20 | 0x1000
@@ -157,6 +160,56 @@ def inherit(_target: str) -> None:
         raise OSError("none")
 
 
+def open_for_writing(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY))
+
+
+def attach_shared_memory(key: str) -> None:
+    found = _LIBC.shmget(int(key), 0, 0)
+    if found < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+
+def open_queue(name: str) -> None:
+    if _LIBC.mq_open(name.encode(), os.O_RDONLY) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+
+def find_key(target: str) -> None:
+    """A key of the worker's session, or of its user."""
+    keyring, _, name = target.partition(":")
+    if _LIBC.syscall(KEYCTL, KEYCTL_SEARCH, int(keyring), b"user", name.encode(), 0) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+
+def open_socket(family: str) -> None:
+    socket.socket(int(family)).close()
+
+
+def limit_worker(process: str) -> None:
+    resource.prlimit(int(process), resource.RLIMIT_CORE, (0, 0))
+
+
+def take_descriptor(process: str) -> None:
+    """The worker's standard output, as a descriptor of our own."""
+    opened = os.pidfd_open(int(process))
+    if _LIBC.syscall(PIDFD_GETFD, opened, 1, 0) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+
+def join_namespace(target: str) -> None:
+    opened = os.open(target, os.O_RDONLY)
+    _checked(_LIBC.setns(opened, 0))
+
+
+def uncover(path: str) -> None:
+    """In a mount namespace of its own, take away what lies over a hidden file."""
+    _checked(_LIBC.unshare(NEW_USER_AND_MOUNTS))
+    _LIBC.umount2(path.encode(), 2)
+    if not Path(path).read_bytes():
+        raise OSError("empty")
+
+
 def find_variable(mark: str) -> None:
     if not any(mark in value for value in os.environ.values()):
         raise OSError("not there")
@@ -193,6 +246,15 @@ ATTEMPTS: dict[str, Callable[[str], None]] = {
     "make_device": make_device,
     "raise_priority": raise_priority,
     "inherit": inherit,
+    "open_for_writing": open_for_writing,
+    "attach_shared_memory": attach_shared_memory,
+    "open_queue": open_queue,
+    "find_key": find_key,
+    "open_socket": open_socket,
+    "limit_worker": limit_worker,
+    "take_descriptor": take_descriptor,
+    "join_namespace": join_namespace,
+    "uncover": uncover,
     "find_variable": find_variable,
     "kill": kill,
 }

@@ -1,5 +1,6 @@
 """The things that a contained command must not reach: real files, sockets, processes, a terminal and a repository."""
 
+import ctypes
 import json
 import os
 import pty
@@ -22,6 +23,9 @@ kept = ctypes.create_string_buffer(sys.argv[1].encode())
 print(ctypes.addressof(kept), flush=True)
 sys.stdin.read()
 """
+CREATE, REMOVE_SHARED = 0o1000, 0
+ADD_KEY, KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(os.uname().machine, (-1, -1))
+REVOKE_KEY, SESSION_KEYRING, USER_KEYRING = 3, -3, -4
 Attack = tuple[str, str]
 """How it is tried, and what it aims at."""
 
@@ -98,6 +102,7 @@ def attacked_world(root: Path) -> Iterator[World]:
         datagrams.bind(("127.0.0.1", 0))
         attacks["send a datagram to loopback"] = ("send_datagram", str(datagrams.getsockname()[1]))
         attacks |= _sockets(root, stack, mark) | _terminal(stack) | _powers() | _left_behind(stack, mark)
+        attacks |= _kernel_objects(stack, mark) | _kernel_settings(bystander.pid)
         attacks["kill the worker"] = ("kill", str(bystander.pid))
         yield World(folder, attacks, bystander, clone, secret, mark, datagrams)
 
@@ -198,6 +203,45 @@ def _powers() -> dict[str, Attack]:
         "make a device": ("make_device", ""),
         "raise its priority": ("raise_priority", ""),
         "make the system writable": ("remount", ""),
+    }
+
+
+def _kernel_objects(stack: ExitStack, mark: str) -> dict[str, Attack]:
+    """Objects that stand in no folder: shared memory of System V, a message queue, keys, a socket of the machine."""
+    libc, number = ctypes.CDLL(None, use_errno=True), secrets.randbelow(2**30) + 1
+    shared = libc.shmget(number, 4096, CREATE | 0o600)
+    stack.callback(libc.shmctl, shared, REMOVE_SHARED, None)
+    os.close(libc.mq_open(f"/{mark}".encode(), os.O_CREAT | os.O_RDWR, 0o600, None))
+    stack.callback(libc.mq_unlink, f"/{mark}".encode())
+    found: dict[str, Attack] = {
+        "attach shared memory of System V": ("attach_shared_memory", str(number)),
+        "open a message queue": ("open_queue", f"/{mark}"),
+    }
+    if _has_machine_sockets():
+        found["open a socket of the machine"] = ("open_socket", str(int(socket.AF_VSOCK)))
+    for name, keyring in (("session", SESSION_KEYRING), ("user", USER_KEYRING)):
+        key = libc.syscall(ADD_KEY, b"user", f"{mark}-{name}".encode(), b"secret", 6, keyring)
+        stack.callback(libc.syscall, KEYCTL, REVOKE_KEY, key)
+        found[f"find a key of the {name}"] = ("find_key", f"{keyring}:{mark}-{name}")
+    return found
+
+
+def _has_machine_sockets() -> bool:
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
+def _kernel_settings(process: int) -> dict[str, Attack]:
+    return {
+        "name the program for core dumps": ("open_for_writing", "/proc/sys/kernel/core_pattern"),
+        "write to the kernel's log": ("open_for_writing", "/dev/kmsg"),
+        "set limits of the worker": ("limit_worker", str(process)),
+        "take a descriptor of the worker": ("take_descriptor", str(process)),
+        "join a namespace of the worker": ("join_namespace", f"/proc/{process}/ns/mnt"),
+        "uncover a hidden file": ("uncover", "/etc/shadow"),
     }
 
 
