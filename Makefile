@@ -4,6 +4,7 @@ VENV := .venv
 TRACE_VENV := .venv-trace
 AGENTS := .venv-agents
 DOCS_VENV := .venv-docs
+CONSOLE_TOOLS := .venv-console
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-stamp
@@ -14,7 +15,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -49,7 +50,7 @@ up: $(RUN_STAMP) ## start all services in one process, on SQLite
 test: $(DEV_STAMP) $(BROWSER_STAMP) ## all tests, on SQLite and a real PostgreSQL from the package index
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests
 
-check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code, dependencies
+check: $(DEV_STAMP) check-console ## format, lint, types, import rules, protos, generated code, dependencies
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy -p pointsman
@@ -65,6 +66,18 @@ check: $(DEV_STAMP) ## format, lint, types, import rules, protos, generated code
 	$(BIN)/deptry .
 	cd docs && ../$(BIN)/mypy --config-file ../pyproject.toml .
 	$(BIN)/python docs/pages.py check
+
+check-console: ## types, lint and format of the console's JavaScript, where npm is there
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(CONSOLE_TOOLS)/.stamp && \
+		$(CONSOLE_TOOLS)/node_modules/.bin/tsc -p tests/unit/console/jsconfig.json && \
+		$(CONSOLE_TOOLS)/node_modules/.bin/biome ci --colors=off --config-path=tests/unit/console services/gateway/console/js; \
+	else echo "NPM IS MISSING: types, lint and format of the console's JavaScript were NOT checked"; fi
+
+$(CONSOLE_TOOLS)/.stamp: tests/unit/console/package.json tests/unit/console/package-lock.json
+	@echo "installing what checks the console into $(CONSOLE_TOOLS) (once, some seconds)"
+	@mkdir -p $(CONSOLE_TOOLS) && cp $^ $(CONSOLE_TOOLS)
+	@cd $(CONSOLE_TOOLS) && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)

@@ -11,13 +11,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pointsman.services.gateway import login
-from pointsman.services.gateway.bundling import bundle
+from pointsman.services.gateway.bundling import Bundle, bundle
 from pointsman.services.gateway.compression import BEST, GZIP, VARY, compress, takes_gzip
 from pointsman.services.gateway.contract import PREFIX
 from pointsman.services.gateway.sessions import Sessions
 
 FOLDER = Path(__file__).parent / "console"
-INDEX, ICON, SCRIPT, STYLE, LOGIN = "index.html", "icon.svg", "console.js", "console.css", "login.js"
+INDEX, ICON, STYLE, LOGIN = "index.html", "icon.svg", "console.css", "login.js"
+SCRIPT, LATER = "console.js", "later.js"
 ENTRY = "main"
 VIEWS = ("/", "/runs", "/new", "/people", "/agents", "/router", "/components")
 RUN_VIEW = "/runs/{run_id:path}"
@@ -86,7 +87,9 @@ def read(path: Path) -> File:
 def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> tuple[list[BaseRoute], BaseRoute]:
     """Script, style and icon under a path with their digest, the page for every view, and last the one for no view."""
     icon = (FOLDER / ICON).read_bytes()
-    assets = {SCRIPT: script().encode(), STYLE: style().encode(), ICON: icon, LOGIN: (FOLDER / LOGIN).read_bytes()}
+    scripts = script()
+    assets = {SCRIPT: scripts.first.encode(), LATER: scripts.later.encode(), STYLE: style().encode(), ICON: icon}
+    assets[LOGIN] = (FOLDER / LOGIN).read_bytes()
     version = _digest(b"".join(assets.values()))
     gate = partial(login.only_with_session, sessions)
     is_plain = asks_for_tokens or sessions is not None
@@ -102,9 +105,9 @@ def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> tuple[list[Ba
     ], Route("/{path:path}", gate(page.serve_missing), methods=ANY_METHOD)
 
 
-def script() -> str:
-    """The bundled script."""
-    return bundle({path.stem: path.read_text() for path in FOLDER.rglob("*.js")}, ENTRY)
+def script() -> Bundle:
+    """The bundled scripts."""
+    return bundle({path.stem: path.read_text() for path in FOLDER.rglob("*.js")}, ENTRY, (SCRIPT, LATER))
 
 
 def style() -> str:

@@ -1,6 +1,7 @@
 """HTTP endpoints of every RPC and of the mock policy: decode, one call of a service, encode."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -164,7 +165,12 @@ def _too_large(limit: int) -> Rejected:
 
 
 def _json(value: Any, request: Request) -> Response:
+    """The value as JSON; 304 for a read whose caller has it already."""
     body, headers = msgspec.json.encode(value), {"Cache-Control": "no-store", **VARY}
+    if request.method == "GET":
+        headers["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
     if len(body) > WORTH_COMPRESSING and takes_gzip(request):
         body, headers = compress(body, FAST), {**headers, **GZIP}
     return Response(body, media_type=JSON, headers=headers)

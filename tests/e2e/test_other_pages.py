@@ -64,7 +64,7 @@ async def test_agents_that_were_lost_say_since_when(tmp_path: Path, browser: Bro
         page = await view.open(here, "/agents")
         row = page.locator('[data-agent="coder-8"]')
         await expect(row).to_contain_text("idle")
-        await page.route("**/ListAgents", an_hour_later)
+        await page.route("**/ListAgents*", an_hour_later)
         await expect(row).to_contain_text("lost")
         await expect(row.locator("td").last).to_contain_text(" d ago")
 

@@ -109,6 +109,19 @@ async def test_a_run_is_submitted_read_and_listed_with_the_protos_names(tmp_path
         assert again.json["run"]["id"] == run_id
 
 
+async def test_a_read_that_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
+    async with gateway(tmp_path) as web:
+        path = f"{ORCHESTRATOR}/ListRuns"
+        first = await web.get(path)
+        known = {"if-none-match": first.headers["etag"]}
+        same = await web.send("GET", path, headers=known)
+        assert (same.status, same.body, same.headers["cache-control"]) == (304, b"", "no-store")
+        await web.plane.ended((await web.plane.submit()).id)
+        changed = await web.send("GET", path, headers=known)
+        assert (changed.status, len(changed.json["runs"])) == (200, 1)
+        assert "etag" not in (await web.post(path, {})).headers
+
+
 async def test_refusals_keep_their_reason_metadata_and_fields(tmp_path: Path) -> None:
     async with gateway(tmp_path, NOBODY) as web:
         missing = await web.get(f"{ORCHESTRATOR}/GetRun?run_id=nobody")

@@ -1,6 +1,5 @@
-"""The console's JavaScript without a browser: its own tests under node, its types, and rules that every module keeps."""
+"""The console's JavaScript without a browser: its own tests under node, and rules that every module keeps."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -8,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from pointsman.api.orchestrator.v1.assignment_pb2 import Capability
 from pointsman.cli.render.run_table import ATTENTION_WORDS
+from pointsman.cli.session.crew import WITHOUT
+from pointsman.cli.session.workers import CAPABILITIES
 from pointsman.services.gateway.bundling import compact
 from pointsman.services.gateway.pages import script
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[2] / "services" / "gateway" / "console" / "js"
 MODULES = {path.stem: path.read_text() for path in sorted(FOLDER.glob("*.js"))}
-NODE, TSC = shutil.which("node"), shutil.which("tsc")
+NODE = shutil.which("node")
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MULTILINE)
 FORBIDDEN = re.compile(
@@ -28,21 +30,6 @@ MOST_LINES = 400
 def test_the_functions_of_the_console_hold_under_node() -> None:
     command = [str(NODE), "--experimental-default-type=module", "--test", *map(str, sorted(HERE.glob("*.test.mjs")))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:]
-
-
-@pytest.mark.skipif(
-    TSC is None, reason="TSC IS MISSING: the console's types were not checked (npm install -g typescript)"
-)
-def test_the_types_of_the_console_hold(tmp_path: Path) -> None:
-    options = {
-        "checkJs": True, "noEmit": True, "target": "es2023", "module": "es2022", "moduleResolution": "bundler",
-        "lib": ["es2024", "dom", "dom.iterable"], "skipLibCheck": True,
-    }  # fmt: skip
-    (tmp_path / "jsconfig.json").write_text(json.dumps({"compilerOptions": options, "include": [f"{FOLDER}/*.js"]}))
-    done = subprocess.run(
-        [str(TSC), "-p", str(tmp_path / "jsconfig.json")], capture_output=True, text=True, check=False
-    )
     assert done.returncode == 0, done.stdout[-4000:]
 
 
@@ -74,7 +61,7 @@ def test_everything_that_is_exported_is_used_by_another_module_or_a_test() -> No
         for source in MODULES.values()
         for found in IMPORT.finditer(source)
         for item in found[1].split(",")
-    }
+    } | set(re.findall(r"(?:await (?:load\(\)|import\([^)]*\))\)\.)(\w+)", MODULES["main"]))
     unused = {
         f"{name}.{item}"
         for name, source in MODULES.items()
@@ -93,13 +80,25 @@ def test_no_text_goes_over_several_lines_so_that_indentation_can_be_left_out() -
 
 
 @pytest.mark.skipif(NODE is None, reason="NODE IS MISSING: the joined script was not read")
-def test_the_joined_script_is_a_script(tmp_path: Path) -> None:
-    (tmp_path / "console.mjs").write_text(script())
-    done = subprocess.run([str(NODE), "--check", str(tmp_path / "console.mjs")], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_the_joined_scripts_are_scripts(tmp_path: Path) -> None:
+    whole = script()
+    for name, text in (("first.mjs", whole.first), ("later.mjs", whole.later)):
+        (tmp_path / name).write_text(text)
+        done = subprocess.run([str(NODE), "--check", str(tmp_path / name)], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def _words_of(module: str, name: str) -> dict[str, str]:
+    block = re.search(rf"const {name} = \{{(.*?)\}};", MODULES[module], re.DOTALL)
+    assert block is not None
+    return dict(re.findall(r'(\w+): "([^"]+)"', block[1]))
+
+
+def test_a_role_that_nobody_plays_has_the_same_consequence_as_on_the_command_line() -> None:
+    assert _words_of("crew", "WITHOUT") == WITHOUT
+    capabilities = {role: f"CAPABILITY_{name}" for role, name in _words_of("crew", "ROLES").items()}
+    assert capabilities == {role: Capability.Name(CAPABILITIES[role]) for role in capabilities}
 
 
 def test_the_console_and_the_command_line_say_the_same_words() -> None:
-    block = re.search(r"export const ATTENTION = \{(.*?)\};", MODULES["words"], re.DOTALL)
-    assert block is not None
-    assert re.findall(r': "([^"]+)"', block[1]) == list(ATTENTION_WORDS.values())
+    assert list(_words_of("words", "ATTENTION").values()) == list(ATTENTION_WORDS.values())

@@ -1,9 +1,10 @@
 // @ts-check
 // Who works on what, since when, and who was not heard of.
 
-import { AGENTS, all } from "./api.js";
-import { ago, chip, h, keepCards, link, replace, section, table } from "./dom.js";
+import { AGENTS } from "./api.js";
 import { title } from "./counts.js";
+import { ago, chip, h, keepCards, link, replace, section, table } from "./dom.js";
+import { Sweep } from "./sweep.js";
 import { poll } from "./watch.js";
 import { money, plain, shortId, tone, word } from "./words.js";
 
@@ -22,15 +23,23 @@ export async function show(main, { signal }) {
     section("known", "Who is there", table("agents", "Agents", AGENT_COLUMNS, agents)),
     section("waiting", "Work that waits for an agent", table("open-work", "Open work", WORK_COLUMNS, open)),
   );
-  await poll(LOOK_AGAIN, signal, () => load(agents, open, signal));
+  const known = new Sweep({ service: AGENTS, method: "ListAgents", items: "agents", key: idOf, size: 16 });
+  const listed = { service: AGENTS, method: "ListAssignments", items: "assignments", request: { states: LIVE } };
+  const work = new Sweep({ ...listed, key: idOf, size: 6 });
+  const show = () => signal.aborted || draw(agents, open, known.list, work.list);
+  let isFirst = true;
+  await poll(LOOK_AGAIN, signal, async () => {
+    await Promise.all([known, work].map((one) => (isFirst ? one.load() : one.look())));
+    isFirst = false;
+    show();
+  });
 }
 
-async function load(agents, open, signal) {
-  const [known, work] = await Promise.all([
-    all(AGENTS, "ListAgents", {}, "agents"),
-    all(AGENTS, "ListAssignments", { states: LIVE }, "assignments"),
-  ]);
-  if (signal.aborted) return;
+function idOf(one) {
+  return one.id;
+}
+
+function draw(agents, open, known, work) {
   const held = grouped(work.filter(isHeld));
   const order = { WORKING: 0, LOST: 2, IDLE: 1 };
   const sorted = known.sort(
@@ -38,7 +47,7 @@ async function load(agents, open, signal) {
   );
   const rows = sorted.map((agent) => ({ agent, work: held.get(agent.id) ?? [] }));
   keepCards(agents, rows, version, agentRow, empty(7, "No agent has ever polled. Start one with: pointsman agent"));
-  rows.forEach(({ agent }, place) => hear(agents.children[place], agent));
+  for (const [place, { agent }] of rows.entries()) hear(agents.children[place], agent);
   const waiting = work.filter((one) => !isHeld(one));
   keepCards(open, waiting, JSON.stringify, openRow, empty(5, "No work waits for an agent."));
 }

@@ -38,24 +38,40 @@ export function headers() {
   };
 }
 
-export function call(service, method, request, signal) {
-  return answered(`/api/v1/${service}/${method}`, {
+export async function call(service, method, request, signal) {
+  const answer = await fetch(`/api/v1/${service}/${method}`, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers() },
     body: JSON.stringify(request ?? {}),
     signal,
   });
+  return bodyOf(answer);
 }
 
-// A read by its address alone: the gateway may have told the browser to fetch it before the script was there.
-export function read(service, method, request = {}) {
-  const query = Object.entries(request).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+const kept = new Map();
+const MOST_KEPT = 40;
+
+// A read by its address alone: the gateway may have told the browser to fetch it before the script was there, and what
+// has not changed since it was read is not sent again.
+export async function read(service, method, request = {}) {
+  const query = Object.entries(request).flatMap(([name, value]) =>
+    [value].flat().map((one) => `${name}=${encodeURIComponent(one)}`),
+  );
   const address = `/api/v1/${service}/${method}${query.length ? `?${query.join("&")}` : ""}`;
-  return answered(address, { headers: headers(), signal: AbortSignal.timeout(PATIENCE) });
+  const before = kept.get(address);
+  const known = before ? { "if-none-match": before.tag } : {};
+  const options = { headers: { ...headers(), ...known }, signal: AbortSignal.timeout(PATIENCE) };
+  const answer = await fetch(address, options);
+  if (answer.status === 304 && before) return before.body;
+  const body = await bodyOf(answer);
+  const tag = answer.headers.get("etag");
+  kept.delete(address);
+  if (tag) kept.set(address, { tag, body });
+  if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
+  return body;
 }
 
-async function answered(address, options) {
-  const answer = await fetch(address, options);
+async function bodyOf(answer) {
   const body = await answer.json().catch(() => ({ error: { message: `the gateway answered ${answer.status}` } }));
   if (!answer.ok) throw new Refused(answer.status, body.error);
   return body;

@@ -1,13 +1,14 @@
 // @ts-check
-// The body of an artifact, by its digest.
+// The body of an artifact, by its digest: as text, or as a file.
 
 import { ARTIFACTS, headers } from "./api.js";
+import { h } from "./dom.js";
 import { events } from "./watch.js";
 
 const kept = new Map();
 const MOST_KEPT = 20;
 
-export async function bytesOf(sha256) {
+async function bytesOf(sha256) {
   const answer = await fetch(`/api/v1/${ARTIFACTS}/Get?sha256=${encodeURIComponent(sha256)}`, { headers: headers() });
   const parts = [];
   for await (const event of events(answer.body)) {
@@ -25,4 +26,11 @@ export async function textOf(sha256) {
     kept.set(sha256, await new Blob(await bytesOf(sha256)).text());
   }
   return kept.get(sha256);
+}
+
+export async function download(artifact, suffix = "bin") {
+  const parts = await bytesOf(artifact.sha256);
+  const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
+  h("a", { href: url, download: `${artifact.sha256.slice(0, 12)}.${suffix}` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

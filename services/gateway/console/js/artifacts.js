@@ -1,7 +1,7 @@
 // @ts-check
 // What was handed over: plans, research, designs, and stored bodies by their digest.
 
-import { bytesOf } from "./artifact.js";
+import { download } from "./artifact.js";
 import { h, nothing, toast } from "./dom.js";
 import { clock, details, shortId } from "./words.js";
 
@@ -58,7 +58,7 @@ function row({ seq, at, title, about, body }) {
         {},
         h("code", {}, shortId(one.sha256)),
         ` ${one.size_bytes ?? "?"} bytes, ${one.media_type ?? ""} `,
-        h("button", { type: "button", class: "quiet", onclick: () => download(one) }, "download"),
+        h("button", { type: "button", class: "quiet", onclick: () => save(one) }, "download"),
       ),
     ),
     h("details", {}, h("summary", {}, "All of it"), h("pre", {}, JSON.stringify(body, null, 1).slice(0, SHOWN_BYTES))),
@@ -78,13 +78,6 @@ function references(body) {
   return Object.values(body).flatMap(references);
 }
 
-async function download(artifact) {
-  try {
-    const parts = await bytesOf(artifact.sha256);
-    const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
-    h("a", { href: url, download: `${artifact.sha256.slice(0, 12)}.bin` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 10000);
-  } catch (error) {
-    toast(error.message, "bad");
-  }
+function save(artifact) {
+  download(artifact).catch((error) => toast(error.message, "bad"));
 }

@@ -1,12 +1,12 @@
 // @ts-check
 // What is done to all picked runs at once, with the consequence said before and what failed said after.
 
-import { change, ORCHESTRATOR } from "./api.js";
 import { answerRule } from "./actions.js";
+import { again } from "./again.js";
+import { change, ORCHESTRATOR } from "./api.js";
+import { look } from "./counts.js";
 import { dialog, field } from "./dialogs.js";
 import { h, replace, toast } from "./dom.js";
-import { look } from "./counts.js";
-import { again } from "./again.js";
 import { word } from "./words.js";
 
 const AT_ONCE = 4;

@@ -1,10 +1,10 @@
 // @ts-check
 // Every element in every state, on one page: for whoever changes one of them.
 
-import { diffView } from "./diff.js";
-import { grades } from "./head.js";
-import { ago, chip, claimed, gauge, h, link, nothing, replace, section, toast } from "./dom.js";
 import { title } from "./counts.js";
+import { diffView } from "./diff.js";
+import { ago, chip, claimed, gauge, h, link, nothing, replace, section, toast } from "./dom.js";
+import { grades } from "./head.js";
 import { rail } from "./phases.js";
 import { questionView } from "./question.js";
 import { asks } from "./runs.js";

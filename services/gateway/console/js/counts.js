@@ -1,7 +1,7 @@
 // @ts-check
 // How many runs ask what: one small call now and then, for the badge, the title, the tabs and notifications.
 
-import { read, ORCHESTRATOR } from "./api.js";
+import { ORCHESTRATOR, read } from "./api.js";
 import { pulse } from "./watch.js";
 
 const LOOK_AGAIN = 5000;

@@ -60,7 +60,13 @@ export function claimed(text) {
 
 // How long ago something was; it grows by itself, so that nothing has to be drawn again for it.
 export function ago(timestamp) {
-  return h("time", { datetime: timestamp, title: clock(timestamp), "data-age": "" }, age(timestamp));
+  return h("time", { datetime: timestamp, "data-age": "" }, age(timestamp));
+}
+
+// The day and the time of it, once somebody points at it: a first view does not pay for it.
+export function sayWhen(event) {
+  const time = event.target.closest?.("time[data-age]");
+  if (time && !time.title) time.title = clock(time.dateTime);
 }
 
 export function tick() {
@@ -136,13 +142,21 @@ export function keepCards(holder, items, key, make, otherwise) {
   else if (!same) replace(holder, cards);
 }
 
-export function debounce(work, milliseconds) {
+// At once, and again after a pause if it was wanted meanwhile: bursts are drawn once, a single change without delay.
+export function throttle(work, milliseconds) {
   let timer = 0;
+  let isWanted = false;
+  const run = () => {
+    isWanted = false;
+    timer = setTimeout(rest, milliseconds);
+    work();
+  };
+  const rest = () => {
+    timer = 0;
+    if (isWanted) run();
+  };
   return () => {
-    if (timer) return;
-    timer = setTimeout(() => {
-      timer = 0;
-      work();
-    }, milliseconds);
+    if (timer) isWanted = true;
+    else run();
   };
 }

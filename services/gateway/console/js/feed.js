@@ -2,7 +2,7 @@
 // The runs of a list as they are and as they change: pages first, then every transition of the store.
 
 import { call, ORCHESTRATOR } from "./api.js";
-import { debounce } from "./dom.js";
+import { throttle } from "./dom.js";
 import { watch } from "./watch.js";
 import { ATTENTION, word } from "./words.js";
 
@@ -20,11 +20,15 @@ function lanes(filter) {
   const full = (names) => names.map((name) => `ATTENTION_${name}`);
   const living = full(wanted.filter((name) => LIVING.includes(name)));
   const ended = full(wanted.filter((name) => !LIVING.includes(name)));
-  const rest = { text: filter.text, labels: filter.labels, session_id: filter.session, view: "RUN_VIEW_LINE" };
+  const rest = restOf(filter);
   return [
     ...(living.length ? [{ ...rest, attention: living }] : []),
     ...(ended.length ? [{ ...rest, attention: ended, order: "RUN_ORDER_ENDED" }] : []),
   ];
+}
+
+function restOf(filter) {
+  return { text: filter.text, labels: filter.labels, session_id: filter.session, view: "RUN_VIEW_LINE" };
 }
 
 export class RunFeed {
@@ -38,7 +42,7 @@ export class RunFeed {
   // filter: { attention: names, text, labels, session }
   constructor({ filter, signal, onChange }) {
     Object.assign(this, { filter, signal });
-    this.changed = debounce(() => signal.aborted || onChange(this), REDRAW);
+    this.changed = throttle(() => signal.aborted || onChange(this), REDRAW);
     this.draw = onChange;
   }
 
@@ -108,12 +112,13 @@ export class RunFeed {
 
   async reload(id) {
     try {
-      const { run } = await call(ORCHESTRATOR, "GetRun", { run_id: id }, this.signal);
-      if (admits(this.filter, run)) this.runs.set(id, run);
+      const attention = this.filter.attention.map((name) => `ATTENTION_${name}`);
+      const wanted = { ...restOf(this.filter), attention, id_prefix: id, page: { page_size: 1 } };
+      const [run] = (await call(ORCHESTRATOR, "ListRuns", wanted, this.signal)).runs;
+      if (run) this.runs.set(id, run);
       else this.runs.delete(id);
-    } catch (error) {
-      if (error.reason === "NOT_FOUND") this.runs.delete(id);
-      else if (!this.signal.aborted) setTimeout(() => this.retry(id), 500);
+    } catch {
+      if (!this.signal.aborted) setTimeout(() => this.retry(id), 500);
     }
   }
 
@@ -131,21 +136,6 @@ async function* laneOf(lane) {
     yield answer;
     token = answer.next_page_token;
   } while (token);
-}
-
-// Whether a run that has changed belongs into the list; the server's own rules, for one run.
-export function admits({ attention, text, labels, session }, run) {
-  if (attention.length && !attention.includes(word(run.attention))) return false;
-  if (session && run.session_id !== session) return false;
-  if (Object.entries(labels).some(([key, value]) => run.labels[key] !== value)) return false;
-  const named = Object.entries(run.labels).map(([key, value]) => `${key}=${value}`);
-  const story = run.origin ? [run.origin.run_id, run.origin.first_run_id] : [];
-  const words = [run.id, ...story, run.intent, run.session_id, ...named].join(" ").toLowerCase();
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .slice(0, 8)
-    .every((one) => words.includes(one));
 }
 
 function byAttention(one, other) {

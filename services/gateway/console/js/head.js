@@ -7,7 +7,7 @@ import { ago, chip, gauge, h, link, said } from "./dom.js";
 import { rail } from "./phases.js";
 import { isAboutPlan } from "./plan.js";
 import { questionView } from "./question.js";
-import { ATTENTION, clock, ENDED, limits, plain, stateWord, tone, word } from "./words.js";
+import { ATTENTION, ENDED, limits, plain, stateWord, tone, word } from "./words.js";
 
 const LONG = 160;
 
@@ -67,13 +67,7 @@ function buttons(run) {
 function why(run) {
   const wait = run.waiting_for;
   const labels = Object.entries(run.labels).map(([key, value]) => chip(`${key}=${value}`, "dim"));
-  const submitted = h(
-    "span",
-    { class: "dim", title: clock(run.created_at) },
-    " submitted ",
-    ago(run.created_at),
-    " ago ",
-  );
+  const submitted = h("span", { class: "dim" }, " submitted ", ago(run.created_at), " ago ");
   if (!wait)
     return [
       said(run.end_reason || ""),

@@ -57,43 +57,135 @@ export function snake(nodes, rank, width, { cellWidth: least, cellHeight, spread
 export function curve(from, to, { halfWidth, halfHeight, boxes = [] }) {
   const dx = to.x - from.x;
   const dy = to.y - from.y;
+  const size = { halfWidth, halfHeight };
   if (dx === 0 && dy === 0) return loop(from, halfHeight);
-  const between = (box, axis) =>
-    box[axis] > Math.min(from[axis], to[axis]) && box[axis] < Math.max(from[axis], to[axis]);
-  const near = (box, axis, half) => Math.abs(box[axis] - (from[axis] + to[axis]) / 2) < 1.6 * half;
-  if (Math.abs(dx) <= halfWidth) {
-    const blocked = boxes.some((box) => between(box, "y") && near(box, "x", halfWidth));
-    return blocked ? beside(from, to, halfWidth) : down(from, to, halfHeight);
+  const others = boxes.filter((box) => box !== from && box !== to);
+  const crossed = (line) => others.some((box) => touches(line, box, size));
+  /** @type {((from: any, to: any, how: any) => any)[]} */
+  const ways =
+    Math.abs(dx) <= halfWidth
+      ? [down, beside]
+      : Math.abs(dy) > 4 * halfHeight
+        ? [down, across, around]
+        : [across, over, around];
+  const lines = ways.map((way) => way(from, to, { ...size, others }));
+  return pathOf(lines.find((line) => !crossed(line)) ?? lines.at(-1));
+}
+
+// Whether a line, a start with curves or straight pieces to points, goes through a box.
+function touches(line, { x, y }, { halfWidth, halfHeight }) {
+  const inside = ([left, top]) => Math.abs(left - x) < halfWidth + 2 && Math.abs(top - y) < halfHeight + 2;
+  return samples(line).some(inside);
+}
+
+const STEPS = 24;
+
+function samples([start, ...pieces]) {
+  const found = [];
+  let at = start;
+  for (const piece of pieces) {
+    const end = piece.at(-1);
+    const [one, two] = piece.length === 3 ? piece : [at, end];
+    for (let step = 0; step <= STEPS; step += 1) found.push(bezier(at, one, two, end, step / STEPS));
+    at = end;
   }
-  const blocked = Math.abs(dy) < 3 * halfHeight && boxes.some((box) => between(box, "x") && near(box, "y", halfHeight));
-  return blocked ? over(from, to, halfHeight) : across(from, to, halfWidth);
+  return found;
+}
+
+function bezier(start, one, two, end, share) {
+  const rest = 1 - share;
+  const weights = [rest ** 3, 3 * rest ** 2 * share, 3 * rest * share ** 2, share ** 3];
+  const at = (axis) => [start, one, two, end].reduce((sum, point, place) => sum + weights[place] * point[axis], 0);
+  return [at(0), at(1)];
+}
+
+function pathOf([start, ...pieces]) {
+  const text = (point) => point.map((one) => Math.round(10 * one) / 10).join(" ");
+  return `M ${text(start)} ${pieces.map((piece) => `${piece.length === 3 ? "C" : "L"} ${piece.map(text).join(" ")}`).join(" ")}`;
 }
 
 function loop({ x, y }, halfHeight) {
   const top = y - halfHeight;
-  return `M ${x - 14} ${top} C ${x - 30} ${top - 24} ${x + 30} ${top - 24} ${x + 14} ${top - 1}`;
+  return pathOf([
+    [x - 14, top],
+    [
+      [x - 30, top - 24],
+      [x + 30, top - 24],
+      [x + 14, top - 1],
+    ],
+  ]);
 }
 
-function over(from, to, halfHeight) {
+// A bow above everything between them.
+function over(from, to, { halfHeight }) {
   const bow = Math.min(from.y, to.y) - halfHeight - 30;
-  return `M ${from.x} ${from.y - halfHeight} C ${from.x} ${bow} ${to.x} ${bow} ${to.x} ${to.y - halfHeight - 2}`;
+  const end = [to.x, to.y - halfHeight - 2];
+  return [
+    [from.x, from.y - halfHeight],
+    [[from.x, bow], [to.x, bow], end],
+  ];
 }
 
-function beside(from, to, halfWidth) {
+function beside(from, to, { halfWidth }) {
   const bow = Math.max(from.x, to.x) + halfWidth + 18;
-  return `M ${from.x + halfWidth} ${from.y} C ${bow} ${from.y} ${bow} ${to.y} ${to.x + halfWidth + 2} ${to.y}`;
+  const end = [to.x + halfWidth + 2, to.y];
+  return [
+    [from.x + halfWidth, from.y],
+    [[bow, from.y], [bow, to.y], end],
+  ];
 }
 
-function across(from, to, halfWidth) {
+function across(from, to, { halfWidth }) {
   const side = Math.sign(to.x - from.x) * halfWidth;
   const middle = (from.x + to.x) / 2;
-  const end = to.x - side - Math.sign(side) * 2;
-  return `M ${from.x + side} ${from.y} C ${middle} ${from.y} ${middle} ${to.y} ${end} ${to.y}`;
+  const end = [to.x - side - Math.sign(side) * 2, to.y];
+  return [
+    [from.x + side, from.y],
+    [[middle, from.y], [middle, to.y], end],
+  ];
 }
 
-function down(from, to, halfHeight) {
+function down(from, to, { halfHeight }) {
   const side = Math.sign(to.y - from.y) * halfHeight;
   const middle = (from.y + to.y) / 2;
-  const end = to.y - side - Math.sign(side) * 2;
-  return `M ${from.x} ${from.y + side} C ${from.x} ${middle} ${to.x} ${middle} ${to.x} ${end}`;
+  const end = [to.x, to.y - side - Math.sign(side) * 2];
+  return [
+    [from.x, from.y + side],
+    [[from.x, middle], [to.x, middle], end],
+  ];
+}
+
+const GAP = 12;
+const CORNER = 8;
+
+// Up or down between the rows, along them, and down the gap before the box: nothing stands there.
+function around(from, to, { halfWidth, halfHeight, others }) {
+  const side = Math.sign(to.x - from.x);
+  const gap = to.x - side * (halfWidth + GAP);
+  const [left, right] = [Math.min(from.x, gap), Math.max(from.x, gap)];
+  const between = others.filter((box) => box.x + halfWidth > left && box.x - halfWidth < right);
+  const near = between.filter((box) => Math.abs(box.y - from.y) < 6 * halfHeight);
+  const top = Math.min(from.y, ...near.map((box) => box.y)) - halfHeight - GAP;
+  const turn = Math.sign(to.y - top);
+  return [
+    [from.x, from.y - halfHeight],
+    [[from.x, top + CORNER]],
+    [
+      [from.x, top],
+      [from.x, top],
+      [from.x + side * CORNER, top],
+    ],
+    [[gap - side * CORNER, top]],
+    [
+      [gap, top],
+      [gap, top],
+      [gap, top + turn * CORNER],
+    ],
+    [[gap, to.y - turn * CORNER]],
+    [
+      [gap, to.y],
+      [gap, to.y],
+      [to.x - side * (halfWidth + 2), to.y],
+    ],
+  ];
 }

@@ -4,28 +4,33 @@
 import { signIn } from "./api.js";
 import { chooseNews, startCounting, title, wantsNews } from "./counts.js";
 import { dialog, field } from "./dialogs.js";
-import { h, here, replace, tick } from "./dom.js";
+import { h, here, replace, sayWhen, tick } from "./dom.js";
 import { helpPage, startKeys } from "./keys.js";
-import { openPalette } from "./palette.js";
-import { show as showAgents } from "./agents.js";
-import { show as showComponents } from "./components.js";
-import { show as showNew } from "./newrun.js";
-import { show as showPeople } from "./people.js";
-import { show as showRouter } from "./router.js";
 import { show as showRun } from "./run.js";
 import { show as showRuns } from "./runs.js";
+
+// A page that the first view does not wait for.
+function later(load) {
+  return async (main, page) => (await load()).show(main, page);
+}
+
+async function palette() {
+  (await import("./palette.js")).openPalette(go);
+}
 
 /** @type {[RegExp, (main: HTMLElement, page: object) => Promise<void>][]} */
 const PAGES = [
   [/^\/(runs)?$/, showRuns],
   [/^\/runs\/(?<id>.+)$/, showRun],
-  [/^\/new$/, showNew],
-  [/^\/people$/, showPeople],
-  [/^\/agents$/, showAgents],
-  [/^\/router$/, showRouter],
-  [/^\/components$/, showComponents],
+  [/^\/new$/, later(() => import("./newrun.js"))],
+  [/^\/people$/, later(() => import("./people.js"))],
+  [/^\/agents$/, later(() => import("./agents.js"))],
+  [/^\/router$/, later(() => import("./router.js"))],
+  [/^\/components$/, later(() => import("./components.js"))],
 ];
 const TRY_AGAIN = 3000;
+// When the rest of the script is fetched, so that it is there in an outage too.
+const SOON = 1000;
 let leave = new AbortController();
 let shown = "";
 
@@ -171,12 +176,13 @@ document.getElementById("live").textContent = "ready";
 document.getElementById("project").addEventListener("click", chooseProject);
 document.getElementById("help").addEventListener("click", helpPage);
 document.addEventListener("click", onClick);
+document.addEventListener("mouseover", sayWhen);
 addEventListener("popstate", moved);
 theme();
 news();
 startKeys({
-  palette: () => openPalette(go),
-  "/": () => (document.getElementById("search") ? document.getElementById("search").focus() : openPalette(go)),
+  palette,
+  "/": () => (document.getElementById("search") ? document.getElementById("search").focus() : palette()),
   "?": helpPage,
   n: () => go("/new"),
   "g r": () => go("/runs"),
@@ -184,5 +190,5 @@ startKeys({
   "g a": () => go("/agents"),
 });
 setInterval(() => document.hidden || tick(), 1000);
-show();
+show().finally(() => setTimeout(() => import("./palette.js").catch(() => {}), SOON));
 startCounting();

@@ -1,9 +1,12 @@
 // @ts-check
-// A new run: the words with the router's decision under them, the repository, proofs, what must hold, the budget.
+// A new run: the words with the router's decision under them, the repository, who plays what, proofs, what must hold,
+// the budget.
 
-import { AGENTS, all, call, change, ORCHESTRATOR, ROUTER } from "./api.js";
 import { orderOf } from "./again.js";
+import { AGENTS, all, call, change, ORCHESTRATOR, ROUTER } from "./api.js";
+import { quoted, words } from "./commandline.js";
 import { title } from "./counts.js";
+import { crewOf, crewView } from "./crew.js";
 import { chip, h, link, replace } from "./dom.js";
 import { plain, shortId, word } from "./words.js";
 
@@ -30,6 +33,7 @@ export async function show(main, { signal, go }) {
     old.message,
   );
   const repository = h("select", { id: "repository", name: "repository" }, h("option", { value: "" }, "no repository"));
+  const crew = h("div", {});
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const form = h(
     "form",
@@ -38,6 +42,7 @@ export async function show(main, { signal, go }) {
     decision,
     labelled("repository", "Repository (those that agents who are present have)", repository),
     commitField(old),
+    h("fieldset", {}, h("legend", {}, "Who plays what"), crew, terms()),
     area(
       "verify",
       "Proof: commands that have to succeed, one in a line",
@@ -63,7 +68,18 @@ export async function show(main, { signal, go }) {
   previewed(message, decision, signal);
   replace(main, h("h1", {}, from ? "Run again" : "New run"), form);
   message.focus();
-  await offerRepositories(repository, old.repository?.id ?? "");
+  await present({ repository, crew, chosen: old.repository?.id ?? "", signal });
+}
+
+// What is asked of the crew.
+function terms() {
+  const check = (name, text) => h("label", {}, h("input", { type: "checkbox", id: name, name }), ` ${text}`);
+  return h(
+    "div",
+    { class: "row" },
+    number("parallel", "Tasks at the same time at the most", ""),
+    check("review_plan", "ask me about the plan before the work begins"),
+  );
 }
 
 function limits(old) {
@@ -93,17 +109,17 @@ function number(id, text, value) {
 }
 
 function commitField(old) {
-  return labelled(
-    "commit",
-    "Commit to start from (needed with a repository)",
+  return labelled("commit", "Commit to start from (needed with a repository)", [
+    h("datalist", { id: "commits" }),
     h("input", {
       id: "commit",
       name: "commit",
+      list: "commits",
       value: old.repository?.base_commit ?? "",
       pattern: "[0-9a-f]{40}([0-9a-f]{24})?",
       placeholder: "git rev-parse HEAD",
     }),
-  );
+  ]);
 }
 
 // What the router would do with these words; nothing is stored for it.
@@ -134,11 +150,33 @@ function previewed(message, decision, signal) {
   look();
 }
 
-async function offerRepositories(select, chosen) {
+// The repositories that agents who are present have, and who of them would play what.
+async function present({ repository, crew, chosen, signal }) {
   const agents = await all(AGENTS, "ListAgents", {}, "agents").catch(() => []);
+  if (signal.aborted) return;
   const ids = new Set(agents.filter((one) => word(one.state) !== "LOST").flatMap((one) => one.repository_ids));
   if (chosen) ids.add(chosen);
-  for (const id of ids) select.append(h("option", { value: id, selected: id === chosen }, shortId(id)));
+  for (const id of ids) repository.append(h("option", { value: id, selected: id === chosen }, shortId(id)));
+  const choose = () => {
+    replace(crew, crewView(crewOf(agents, repository.value)));
+    offerCommits(repository.value).catch(() => {});
+  };
+  repository.addEventListener("change", choose);
+  choose();
+}
+
+// Commits that earlier runs of the repository started from or ended with, the latest first.
+async function offerCommits(repository) {
+  const list = document.getElementById("commits");
+  if (!list || !repository) return;
+  const wanted = { order: "RUN_ORDER_ENDED", view: "RUN_VIEW_LINE", page: { page_size: 50 } };
+  const { runs } = await call(ORCHESTRATOR, "ListRuns", wanted);
+  const same = runs.filter((run) => run.repository?.id === repository);
+  const commits = new Set(same.flatMap((run) => [run.accepted_commit, run.repository.base_commit]).filter(Boolean));
+  replace(
+    list,
+    [...commits].slice(0, 10).map((one) => h("option", { value: one })),
+  );
 }
 
 async function submit(event, { form, old, problem, go }) {
@@ -180,6 +218,8 @@ export function orderFrom(values, old) {
       criteria.findIndex((other) => other.id === one.id) === place ? one : { ...one, id: `${one.id}-${place + 1}` },
     ),
     template: values.get("template") ?? "",
+    review_plan: Boolean(values.get("review_plan")),
+    ...(Number(values.get("parallel")) ? { crew: { parallel: Number(values.get("parallel")) } } : {}),
     budget: {
       ...old.budget,
       assignments: Number(values.get("assignments") || 0),
@@ -187,16 +227,4 @@ export function orderFrom(values, old) {
     },
     labels: old.labels,
   };
-}
-
-// A command line as its arguments; quotes hold words together.
-export function words(line) {
-  const found = [];
-  for (const match of line.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|(\S+)/g))
-    found.push(match[1]?.replace(/\\(.)/g, "$1") ?? match[2] ?? match[3]);
-  return found;
-}
-
-export function quoted(list) {
-  return list.map((one) => (/^[\w@%+=:,./-]+$/.test(one) ? one : `"${one.replace(/["\\]/g, "\\$&")}"`)).join(" ");
 }

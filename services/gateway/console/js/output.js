@@ -1,20 +1,26 @@
 // @ts-check
-// What the agents of a run print, as they print it: searched, with the way to the first error, attempts side by side.
+// What the agents of a run print, as they print it, and whole once they have ended: searched, with the way to the first
+// error, attempts side by side.
 
 import { AGENTS } from "./api.js";
-import { h, nothing, replace, said } from "./dom.js";
+import { download, textOf } from "./artifact.js";
+import { h, nothing, replace, said, toast } from "./dom.js";
 import { watch } from "./watch.js";
-import { plain } from "./words.js";
+import { plain, size, tame } from "./words.js";
 
 const ERROR = /\b(error|errors|failed|failure|traceback|exception|panic|fatal)\b/i;
 const COLOURS = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b\x0c\x0e-\x1f]/g;
-const MOST_LINES = 5000;
+const MOST_LINES = 20000;
+// So much of whole transcripts comes by itself; the rest when somebody asks for it.
+const UNASKED_BYTES = 524288;
 
 export class OutputView {
   runId;
   signal;
   started = false;
   streams = new Map();
+  transcripts = new Map();
+  room = UNASKED_BYTES;
   hits = [];
   hit = -1;
 
@@ -52,33 +58,91 @@ export class OutputView {
   start() {
     if (this.started) return;
     this.started = true;
+    this.offer();
     const onItem = ({ chunk }) => this.take(chunk);
     watch(AGENTS, "WatchOutput", { run_id: this.runId, follow: true }, { onItem, signal: this.signal });
   }
 
+  // Assignments with the transcripts of the leases that have ended.
+  know(assignments) {
+    for (const one of assignments)
+      for (const kept of one.transcripts) this.transcripts.set(`${one.id}/${kept.epoch}`, { ...one, ...kept });
+    if (this.started) this.offer();
+  }
+
+  // Each lease that has ended gets the way to all of its output; what is short, and was not seen whole, comes by itself.
+  offer() {
+    for (const [key, kept] of this.transcripts) {
+      const stream = this.streams.get(key) ?? this.open(key, kept);
+      if (stream.links.childElementCount) continue;
+      const bytes = Number(kept.artifact.size_bytes);
+      const show = h(
+        "button",
+        { type: "button", class: "quiet", onclick: () => this.showWhole(stream, kept, show) },
+        "show all",
+      );
+      const save = () => download(kept.artifact, "txt").catch((error) => toast(error.message, "bad"));
+      replace(
+        stream.links,
+        show,
+        h("button", { type: "button", class: "quiet", onclick: save }, `download ${size(bytes)}`),
+      );
+      show.hidden = stream.isWhole && stream.end > 0;
+      if (show.hidden || bytes > this.room) continue;
+      this.room -= bytes;
+      this.showWhole(stream, kept, show);
+    }
+  }
+
+  async showWhole(stream, kept, show) {
+    show.disabled = true;
+    try {
+      const text = await textOf(kept.artifact.sha256);
+      stream.end = Infinity;
+      stream.rest = null;
+      replace(stream.lines);
+      this.write(stream, text.replace(COLOURS, ""));
+      show.hidden = true;
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+    show.disabled = false;
+  }
+
   take(chunk) {
-    this.none.hidden = true;
     const key = `${chunk.assignment_id}/${chunk.epoch}`;
     const stream = this.streams.get(key) ?? this.open(key, chunk);
     const offset = Number(chunk.offset);
-    if (offset + chunk.text.length <= stream.end) return;
-    const text = chunk.text.slice(Math.max(0, stream.end - offset)).replace(COLOURS, "");
-    if (offset > stream.end && stream.end)
-      stream.lines.append(h("span", { class: "line dim" }, "[some output is missing here]\n"));
-    stream.end = offset + chunk.text.length;
-    this.write(stream, text);
+    const letters = Array.from(chunk.text);
+    if (offset + letters.length <= stream.end) return;
+    if (offset > stream.end) {
+      stream.isWhole = false;
+      const missing = stream.end ? "[some output is missing here]" : "[the beginning is not kept here]";
+      stream.lines.append(h("span", { class: "line dim" }, `${missing}\n`));
+      stream.rest = null;
+    }
+    const text = letters.slice(Math.max(0, stream.end - offset)).join("");
+    stream.end = offset + letters.length;
+    this.write(stream, text.replace(COLOURS, ""));
   }
 
-  open(key, chunk) {
-    const lines = h("pre", { tabindex: "0", "aria-label": `Output of ${chunk.agent_id}` });
-    const about = [plain(chunk.purpose), chunk.task_id, chunk.stage].filter(Boolean).join(" ");
+  open(key, { purpose, task_id: task, stage: name, agent_id: agent, epoch }) {
+    this.none.hidden = true;
+    const lines = h("pre", { tabindex: "0", "aria-label": `Output of ${agent}` });
+    const links = h("span", { class: "actions" });
+    const about = [plain(purpose), task, name].filter(Boolean).join(" ");
     const box = h(
       "section",
       { class: "stream", "data-stream": key },
-      h("h3", {}, about, " ", h("span", { class: "dim" }, "by ", said(chunk.agent_id), `, lease ${chunk.epoch}`)),
+      h(
+        "div",
+        { class: "bar" },
+        h("h3", {}, about, " ", h("span", { class: "dim" }, "by ", said(agent), `, lease ${epoch}`)),
+        links,
+      ),
       lines,
     );
-    const stream = { lines, end: 0, rest: null };
+    const stream = { lines, links, end: 0, rest: null, isWhole: true };
     this.streams.set(key, stream);
     this.streamsBox.append(box);
     return stream;
@@ -92,7 +156,7 @@ export class OutputView {
         stream.rest = h("span", { class: "line" });
         stream.lines.append(stream.rest);
       }
-      stream.rest.append(part);
+      stream.rest.append(tame(part));
       if (ERROR.test(stream.rest.textContent)) stream.rest.classList.add("error");
       if (place < parts.length - 1) {
         stream.rest.append("\n");

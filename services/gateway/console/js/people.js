@@ -6,7 +6,8 @@ import { BulkBar } from "./bulk.js";
 import { title } from "./counts.js";
 import { ago, chip, h, keepCards, link, replace, said } from "./dom.js";
 import { RunFeed } from "./feed.js";
-import { drawEpics, drawPipelines } from "./unowned.js";
+import { isAboutPlan } from "./plan.js";
+import { drawEpics, drawPipelines, epicSweep, pipelineSweep } from "./unowned.js";
 import { poll } from "./watch.js";
 import { questionWord, shortId, stateWord } from "./words.js";
 
@@ -26,11 +27,24 @@ export async function show(main, { signal }) {
   );
   const filter = { attention: ["NEEDS_YOU"], text: "", labels: {}, session: "" };
   const feed = new RunFeed({ filter, signal, onChange: (now) => draw(questions, now) });
+  const left = [epicSweep(), pipelineSweep()];
   const reload = async () => {
-    await Promise.all([drawEpics(epics, signal, reload), drawPipelines(pipelines, signal, reload)]);
+    await Promise.all(left.map((one) => one.load()));
+    redraw();
+  };
+  const redraw = () => {
+    if (signal.aborted) return;
+    drawEpics(epics, left[0].list, reload);
+    drawPipelines(pipelines, left[1].list, reload);
     for (const holder of [epics, pipelines]) holder.parentElement.hidden = !holder.querySelector(".card");
   };
-  const look = async () => document.querySelector("dialog") || (await reload());
+  let isFirst = true;
+  const look = async () => {
+    if (document.querySelector("dialog")) return;
+    await Promise.all(left.map((one) => (isFirst ? one.load() : one.look())));
+    isFirst = false;
+    redraw();
+  };
   poll(LOOK_AGAIN, signal, look).catch(() => {});
   await feed.start();
 }
@@ -88,7 +102,7 @@ function card(run) {
     h(
       "div",
       { class: "bar" },
-      h("span", {}, chip(questionWord(question), "ask"), link(`${path}#review`, "evidence")),
+      h("span", {}, chip(questionWord(question), "ask"), evidenceLink(question, path)),
       h("span", { class: "dim" }, "asked ", ago(question.asked_at), " ago"),
     ),
     h("p", { class: "question" }, said(question.text)),
@@ -104,6 +118,10 @@ function card(run) {
     ),
     choices([...answerChoices(run), cancelChoice(run, "cancel the run")]),
   );
+}
+
+function evidenceLink(question, path) {
+  return isAboutPlan(question) ? link(`${path}#plan`, "plan") : link(`${path}#review`, "evidence");
 }
 
 // What has been shown so far, so that nobody answers blindly.

@@ -14,8 +14,9 @@ export function isAboutPlan(question) {
   return Boolean(question) && ABOUT_PLAN.has(word(question.kind)) && questionWord(question) !== "work failed";
 }
 
-export function approval(run) {
-  return isAboutPlan(run.question) ? questionView(run) : null;
+// The other questions about a plan; whether it is good as it is, the plan's own view asks.
+export function planQuestion(run) {
+  return isAboutPlan(run.question) && word(run.question.kind) !== "DEBATE" ? questionView(run) : null;
 }
 
 export function planGraph(run, planned, width) {

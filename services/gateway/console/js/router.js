@@ -2,8 +2,8 @@
 // Try a text: which words decided, what follows from it; and how the decisions went over time.
 
 import { call, change, ROUTER } from "./api.js";
-import { ago, chip, h, nothing, replace, section, table } from "./dom.js";
 import { title } from "./counts.js";
+import { ago, chip, h, nothing, replace, section, table } from "./dom.js";
 import { plain, word } from "./words.js";
 
 const DAYS = 14;

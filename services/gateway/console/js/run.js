@@ -4,15 +4,18 @@
 import { AGENTS, all, call, ORCHESTRATOR, PIPELINE, read, WORKFLOW } from "./api.js";
 import { artifactsView } from "./artifacts.js";
 import { title } from "./counts.js";
-import { debounce, h, replace, section } from "./dom.js";
+import { h, replace, section, throttle } from "./dom.js";
 import { headView } from "./head.js";
 import { onKey } from "./keys.js";
 import { MachineView } from "./machine.js";
 import { OutputView } from "./output.js";
-import { approval, isAboutPlan, planGraph } from "./plan.js";
+import { isAboutPlan, planGraph, planQuestion } from "./plan.js";
+import { planOf } from "./plandoc.js";
+import { PlanView } from "./planedit.js";
 import { ReviewView } from "./review.js";
 import { TasksView } from "./tasks.js";
-import { drawWaterfall, TimelineView } from "./timeline.js";
+import { TimelineView } from "./timeline.js";
+import { TraceView } from "./trace.js";
 import { watch } from "./watch.js";
 import { ENDED, word } from "./words.js";
 
@@ -82,17 +85,18 @@ class RunPage {
     this.review = new ReviewView();
     this.output = new OutputView(run.id, signal);
     this.approval = h("div", {});
+    this.plan = new PlanView();
     this.graph = h("div", {});
     this.tasks = new TasksView();
     this.artifacts = h("div", { id: "artifacts-list" });
     this.timeline = new TimelineView();
-    this.trace = h("div", { id: "trace-list" });
+    this.trace = new TraceView();
     this.panels = new Map([
       ["review", section("review", "Review", this.review.element)],
       ["output", section("output", "What agents print", this.output.element)],
-      ["plan", section("plan", "Plan", this.approval, this.graph, this.tasks.element)],
+      ["plan", section("plan", "Plan", this.approval, this.plan.head, this.graph, this.plan.list, this.tasks.element)],
       ["phases", section("phases", "Every state")],
-      ["journal", section("journal", "Trace and journal", this.trace, this.timeline.element)],
+      ["journal", section("journal", "Trace and journal", this.trace.element, this.timeline.element)],
       ["artifacts", section("artifacts", "Artifacts", this.artifacts)],
     ]);
     this.tabs = h(
@@ -101,8 +105,8 @@ class RunPage {
       TABS.map(([id, text]) => h("a", { href: `#${id}` }, text)),
     );
     this.element = h("div", { class: "run" }, this.head, this.tabs, [...this.panels.values()]);
-    this.redraw = debounce(() => signal.aborted || this.draw(), REDRAW);
-    this.refresh = debounce(() => signal.aborted || this.reload(), REDRAW);
+    this.redraw = throttle(() => signal.aborted || this.draw(), REDRAW);
+    this.refresh = throttle(() => signal.aborted || this.reload(), REDRAW);
     this.place = () => this.goTo(location.hash.slice(1));
   }
 
@@ -110,7 +114,7 @@ class RunPage {
     const request = { run_id: this.run.id, after_seq: 0, view: "TRANSITION_VIEW_DETAILS" };
     watch(ORCHESTRATOR, "WatchRun", request, { onItem: (item) => this.take(item.transition), signal: this.signal });
     this.reloadRest().catch(() => this.refresh());
-    const timer = setInterval(() => document.hidden || this.ended || this.reload(), LOOK_AGAIN);
+    const timer = setInterval(() => document.hidden || this.ended || this.look(), LOOK_AGAIN);
     addEventListener("resize", this.redraw);
     addEventListener("placechange", this.place);
     this.place();
@@ -169,6 +173,20 @@ class RunPage {
     return ENDED.has(word(this.run.state));
   }
 
+  // What changes without a transition: who is at work, and whether anybody could be. The line of a list says it.
+  async look() {
+    const wanted = { id_prefix: this.run.id, view: "RUN_VIEW_LINE", "page.page_size": 1 };
+    const answer = await read(ORCHESTRATOR, "ListRuns", wanted).catch(() => null);
+    const line = answer?.runs[0];
+    if (!line || this.signal.aborted) return;
+    if (line.seq !== this.run.seq) {
+      this.refresh();
+      return;
+    }
+    this.run = { ...this.run, attention: line.attention, waiting_for: line.waiting_for };
+    this.redraw();
+  }
+
   async reload() {
     if (this.refreshing) {
       this.again = true;
@@ -219,6 +237,7 @@ class RunPage {
   // Who did which stage: the pipelines only know who handed it out.
   async reloadAgents() {
     const made = await all(AGENTS, "ListAssignments", { run_id: this.run.id }, "assignments").catch(() => []);
+    this.output.know(made);
     for (const one of made) if (one.agent_id) this.agents.set(`${one.task_id}/${one.stage}`, one.agent_id);
   }
 
@@ -247,7 +266,9 @@ class RunPage {
     part("phases", "machine", [run.state, transitions.length, width, Boolean(this.machine)], () =>
       this.machine?.draw(word(run.state), transitions),
     );
-    part("plan", "approval", run.question, () => replace(this.approval, approval(run)));
+    part("plan", "approval", run.question, () => replace(this.approval, planQuestion(run)));
+    const plan = planOf(transitions);
+    part("plan", "plan", [run.question, plan], () => this.plan.draw(run, plan));
     part("plan", "graph", [run.tasks, this.planned, width], () =>
       replace(this.graph, planGraph(run, this.planned, Math.max(300, width - 40))),
     );
@@ -255,8 +276,8 @@ class RunPage {
       this.tasks.draw(run, this.planned, this.pipelines, this.agents),
     );
     part("artifacts", "artifacts", this.handedOver, () => replace(this.artifacts, artifactsView(transitions)));
-    part("journal", "trace", [transitions.length, this.ended || Math.floor(Date.now() / 1000)], () =>
-      drawWaterfall(this.trace, transitions),
+    part("journal", "trace", [transitions.length, run.attention, this.ended || Math.floor(Date.now() / 1000)], () =>
+      this.trace.draw(transitions, word(run.attention) === "STUCK"),
     );
     if (this.tab === "journal") this.timeline.draw(transitions);
   }

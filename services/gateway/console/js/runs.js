@@ -265,8 +265,8 @@ function spent(run) {
   return h(
     "span",
     { class: "dim", title: "tasks accepted, agents started, cost" },
-    tasks ? `${accepted}/${tasks}` : "",
-    ` · ${run.usage?.assignments ?? 0}/${run.budget?.assignments ?? 0}`,
+    tasks ? `${accepted}/${tasks} · ` : "",
+    `${run.usage?.assignments ?? 0}/${run.budget?.assignments ?? 0}`,
     cost ? ` · ${cost}` : "",
   );
 }

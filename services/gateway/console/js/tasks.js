@@ -1,8 +1,8 @@
 // @ts-check
 // The run's tasks: what each waits for, how far it is, and its pipeline.
 
-import { chip, h, nothing, replace, table } from "./dom.js";
 import { pipelineView } from "./dag.js";
+import { chip, h, nothing, replace, table } from "./dom.js";
 import { gradeName, plain, tone, word } from "./words.js";
 
 function taskOf(run, pipelineId) {

@@ -1,16 +1,26 @@
 // @ts-check
 // What waits for a person without a run that could ask: workflows and pipelines that somebody uses alone.
 
-import { all, call, PIPELINE, WORKFLOW } from "./api.js";
-import { askPlan, askPipeline, choices, PIPELINE_ACTIONS, planActions } from "./actions.js";
+import { askPipeline, askPlan, choices, PIPELINE_ACTIONS, planActions } from "./actions.js";
+import { call, PIPELINE, WORKFLOW } from "./api.js";
 import { ago, chip, h, keepCards } from "./dom.js";
+import { Sweep } from "./sweep.js";
 import { plain, word } from "./words.js";
 
 const MOST = 200;
 
-export async function drawEpics(holder, signal, reload) {
-  const found = await all(WORKFLOW, "ListResumable", {}, "workflows");
-  if (signal.aborted) return;
+export function epicSweep() {
+  const listed = { service: WORKFLOW, method: "ListResumable", items: "workflows" };
+  return new Sweep({ ...listed, key: (one) => one.workflow_id, size: 6 });
+}
+
+export function pipelineSweep() {
+  const request = { states: ["PIPELINE_STATE_ESCALATED"] };
+  const listed = { service: PIPELINE, method: "ListPipelines", items: "pipelines", request };
+  return new Sweep({ ...listed, key: (one) => one.pipeline_id, size: 6 });
+}
+
+export function drawEpics(holder, found, reload) {
   const key = (epic) => `${epic.workflow_id}/${epic.updated_at}`;
   keepCards(holder, found.slice(0, MOST), key, (epic) => epicCard(epic, reload), "There are none.");
 }
@@ -32,9 +42,7 @@ function epicCard(epic, reload) {
   );
 }
 
-export async function drawPipelines(holder, signal, reload) {
-  const found = await all(PIPELINE, "ListPipelines", { states: ["PIPELINE_STATE_ESCALATED"] }, "pipelines");
-  if (signal.aborted) return;
+export function drawPipelines(holder, found, reload) {
   const alone = found.filter((one) => !one.run_id).slice(0, MOST);
   const key = (one) => `${one.pipeline_id}/${one.updated_at}`;
   keepCards(holder, alone, key, (one) => pipelineCard(one, reload), "There are none.");

@@ -1,7 +1,7 @@
 // @ts-check
 // Named views: a person's own addresses of the list, kept in the browser; each is a link that can be shared.
 
-import { field, dialog } from "./dialogs.js";
+import { dialog, field } from "./dialogs.js";
 import { h, link, replace } from "./dom.js";
 
 const KEY = "views";

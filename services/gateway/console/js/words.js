@@ -200,6 +200,11 @@ export function tone(value) {
   return TONES[word(value)] ?? "busy";
 }
 
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1e6 ? `${Math.round(bytes / 1000)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
 export function duration(milliseconds) {
   const seconds = Math.max(0, milliseconds / 1000);
   if (seconds < 1) return `${Math.round(milliseconds)} ms`;
@@ -219,16 +224,23 @@ export function age(timestamp, now = Date.now()) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-// Made once: a formatter costs more than a thousand uses of it.
-const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+// Made once, when it is first needed: a formatter costs more than a thousand uses of it.
+const formatters = new Map();
+
+function formatted(style, timestamp) {
+  if (!formatters.has(style)) formatters.set(style, new Intl.DateTimeFormat(undefined, STYLES[style]));
+  return formatters.get(style).format(new Date(timestamp));
+}
+
+/** @type {Record<string, Intl.DateTimeFormatOptions>} */
+const STYLES = { both: { dateStyle: "medium", timeStyle: "medium" }, time: { timeStyle: "medium" } };
 
 export function clock(timestamp) {
-  return timestamp ? DAY_AND_TIME.format(new Date(timestamp)) : "";
+  return timestamp ? formatted("both", timestamp) : "";
 }
 
 export function timeOfDay(timestamp) {
-  return TIME.format(new Date(timestamp));
+  return formatted("time", timestamp);
 }
 
 export function seconds(text) {
@@ -267,6 +279,7 @@ export function limits(run) {
 // The facts of an event in one line, without what is empty.
 export function facts(value, depth = 0) {
   if (value === null || value === "" || value === false) return [];
+  if (/_UNSPECIFIED$/.test(value)) return [];
   if (typeof value !== "object") return [shortId(String(value).slice(0, 200))];
   if (Array.isArray(value)) return depth > 1 ? [] : value.slice(0, 4).flatMap((one) => facts(one, depth + 1));
   return Object.entries(value).flatMap(([name, item]) => {
