@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.helpers.git_http import GitBackend, git_over_http
-from tests.helpers.github import FakeGitHub
+from tests.helpers.github import LOGS, FakeGitHub
 
 API = "/api"
 
@@ -65,12 +65,17 @@ class _Handler(GitBackend):
         self.forge.github.heads = self.forge.heads()
         content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         path = asked.path.removeprefix(API)
+        if path.startswith("/logs/"):
+            self._answer(200, self.forge.github.logs[int(path.removeprefix("/logs/"))])
+            return
         status, answer = self.forge.github.answer(self.command, path, asked.query, content)
         self._answer(status, answer)
 
     def _answer(self, status: int, answer: Any) -> None:
         sent = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(status)
+        if status == 302:
+            self.send_header("Location", answer.replace(f"https://{LOGS}", f"{self.forge.address}{API}/logs"))
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
         self.wfile.write(sent)

@@ -5,36 +5,16 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
 
-DESCRIPTION = json.loads((Path(__file__).parents[1] / "data" / "github" / "requests.json").read_text())["endpoints"]
-TYPES = {"string": str, "boolean": bool}
+from tests.helpers.github_schema import completed, operation_of, problems_of, problems_of_answer
 
-
-def problems_of(method: str, path: str, query: dict[str, str], body: Any) -> list[str]:
-    """What of a request its description does not allow."""
-    found = [one for one in DESCRIPTION if one["method"] == method and re.fullmatch(one["path"], path)]
-    if not found:
-        return [f"no endpoint {method} {path}"]
-    (one,) = found
-    wrong = [
-        f"query {name}={value}"
-        for name, value in query.items()
-        if not re.fullmatch(one.get("query", {}).get(name, r"\A\Z."), value)
-    ]
-    wrong += [f"{name} is missing" for name in one.get("required", ()) if name not in (body or {})]
-    allowed = one.get("body", {})
-    wrong += [
-        f"field {name}"
-        for name, value in (body or {}).items()
-        if not isinstance(value, TYPES.get(allowed.get(name, ""), ()))
-    ]
-    return wrong
+LOGS = "logs.github.test"
+"""Where logs are: another place than the API, which sends whoever asks there."""
 
 
 @dataclass(slots=True)
@@ -45,6 +25,7 @@ class Pull:
     branch: str
     title: str
     body: str
+    target: str = "main"
     state: str = "open"
     merged: str = ""
     mergeable_state: str = "clean"
@@ -78,6 +59,11 @@ class FakeGitHub(BaseAdapter):
             status, headers = self.trouble.pop(0)
             return _response(request, status, {"message": "not now"}, headers)
         parts = urlsplit(request.url)
+        if parts.netloc == LOGS:
+            self.problems += (
+                ["the token was shown to the place of the logs"] if "Authorization" in request.headers else []
+            )
+            return _response(request, 200, self.logs[int(parts.path.strip("/"))])
         status, answer = self.answer(request.method, parts.path, parts.query, request.body or b"")
         if request.method in self.lost:
             self.lost.remove(request.method)
@@ -90,7 +76,12 @@ class FakeGitHub(BaseAdapter):
         self.problems += problems_of(method, path, asked, body)
         self.asked[f"{method} {re.sub('[0-9a-f]{40}|[0-9]+', 'N', path)}"] += 1
         status, answer = getattr(self, f"_{method.lower()}")(path.split("/", 4)[4], asked, body)
-        return int(status), answer
+        operation = operation_of(method, path)
+        if operation is None or status >= 400:
+            return int(status), answer
+        whole = completed(operation, status, answer)
+        self.problems += problems_of_answer(operation, status, whole)
+        return int(status), whole
 
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:
         if path == "pulls":
@@ -100,7 +91,7 @@ class FakeGitHub(BaseAdapter):
             return self._commit(*path.split("/")[1:3])
         if path.startswith("actions/jobs/"):
             log = self.logs.get(int(path.split("/")[2]))
-            return (404, {"message": "Not Found"}) if log is None else (200, log)
+            return (404, {"message": "Not Found"}) if log is None else (302, f"https://{LOGS}/{path.split('/')[2]}")
         pull = self._pull(path)
         return (404, {"message": "Not Found"}) if pull is None else (200, self._part(pull, path.rpartition("/")[2]))
 
@@ -115,7 +106,7 @@ class FakeGitHub(BaseAdapter):
             return 201, {"id": len(pull.comments), "body": body["body"]}
         if any(one.branch == body["head"] and one.state == "open" for one in self.pulls):
             return 422, {"message": "A pull request already exists"}
-        self.pulls.append(Pull(len(self.pulls) + 1, body["head"], body["title"], body["body"]))
+        self.pulls.append(Pull(len(self.pulls) + 1, body["head"], body["title"], body["body"], body["base"]))
         return 201, self._shown(self.pulls[-1])
 
     def _patch(self, path: str, _query: dict[str, str], body: Any) -> tuple[int, Any]:
@@ -126,7 +117,7 @@ class FakeGitHub(BaseAdapter):
 
     def _commit(self, commit: str, what: str) -> tuple[int, Any]:
         if what == "status":
-            return 200, {"state": "success", "statuses": []}
+            return 200, {"state": "success", "statuses": [], "total_count": 0}
         runs = self.checks.get(commit, [])
         return 200, {"total_count": len(runs), "check_runs": runs}
 
@@ -138,6 +129,7 @@ class FakeGitHub(BaseAdapter):
         return {
             "number": pull.number, "html_url": f"https://github.test/o/r/pull/{pull.number}", "state": pull.state,
             "head": {"sha": self.heads.get(pull.branch, "0" * 40), "ref": pull.branch}, "body": pull.body,
+            "title": pull.title, "base": {"ref": pull.target},
             "merged": bool(pull.merged), "merged_at": "2026-01-01T00:00:00Z" if pull.merged else None,
             "merge_commit_sha": pull.merged or None, "mergeable_state": pull.mergeable_state,
         }  # fmt: skip
@@ -152,7 +144,7 @@ def check_run(number: int, conclusion: str | None) -> dict[str, Any]:
         "status": status,
         "conclusion": conclusion,
         "html_url": "https://ci.test",
-        "output": {},
+        "output": {"title": None, "summary": None, "text": None},
     }
 
 
@@ -172,6 +164,6 @@ def review(commit: str, text: str, state: str = "CHANGES_REQUESTED") -> dict[str
 def _response(request: Any, status: int, answer: Any, headers: dict[str, str] | None = None) -> requests.Response:
     response = requests.Response()
     response.status_code, response.request, response.url = status, request, request.url
-    response.headers.update(headers or {})
+    response.headers.update(headers or ({"Location": answer} if status == 302 else {}))
     response.raw = io.BytesIO(answer.encode() if isinstance(answer, str) else json.dumps(answer).encode())
     return response

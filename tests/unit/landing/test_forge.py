@@ -1,6 +1,7 @@
 """What is asked of a forge, what it may answer, what a pull request tells, and where its token never goes."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from pointsman.landing.forge.credentials import Token, UnusableToken, find_token
 from pointsman.landing.forge.github import GitHub
 from pointsman.landing.forge.plain import PlainRemote
 from pointsman.landing.request_body import MAX_BODY, RequestContent, marker, request_body
-from tests.helpers.github import FakeGitHub, check_run, problems_of
+from tests.helpers.github import FakeGitHub, check_run
+from tests.helpers.github_schema import completed, operation_of, problems_of, problems_of_answer
 from tests.unit.landing.lives import commit_of, fake_forge
 
 SECRET = "ghp_secret_of_the_forge"
@@ -44,7 +46,8 @@ async def test_every_page_is_read_and_the_last_word_of_a_reviewer_counts() -> No
     assert [one.number for one in await forge.find("pointsman/run_1", "main")] == [request.number]
     states = ["CHANGES_REQUESTED", "COMMENTED", "APPROVED"]
     fake.pulls[0].reviews = [
-        {"user": {"login": "grace"}, "state": state, "body": "x", "commit_id": "c", "html_url": "u"} for state in states
+        {"user": {"login": "grace"}, "state": state, "body": "x", "commit_id": "c", "html_url": "https://u.test"}
+        for state in states
     ]
     (review,) = await forge.reviews(request.number)
     assert not review.asks_for_changes
@@ -56,9 +59,39 @@ async def test_every_page_is_read_and_the_last_word_of_a_reviewer_counts() -> No
 
 def test_a_request_that_the_description_does_not_know_is_noticed() -> None:
     assert problems_of("GET", "/repos/o/r/branches", {}, None)
-    assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a"}) == ["base is missing"]
+    assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a"}) == ["'base' is a required property"]
     assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a", "base": "b", "labels": []}) == ["field labels"]
-    assert problems_of("GET", "/repos/o/r/pulls", {"state": "merged"}, None)
+    assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": 7, "base": "b"}) == ["7 is not of type 'string'"]
+    assert problems_of("GET", "/repos/o/r/pulls", {"state": "merged"}, None) == ["query state=merged"]
+    assert problems_of("GET", "/repos/o/r/pulls", {"page": "two", "colour": "red"}, None) == [
+        "query page=two",
+        "query colour=red",
+    ]
+
+
+def test_an_answer_that_the_description_does_not_know_is_noticed() -> None:
+    operation = operation_of("GET", "/repos/o/r/pulls/1")
+    assert operation is not None
+    least = completed(operation, 200, {})
+    assert problems_of_answer(operation, 200, least) == []
+    for wrong in ({**least, "number": "one"}, {**least, "state": "merged"}, {"number": 1}):
+        assert problems_of_answer(operation, 200, wrong)
+    assert problems_of_answer(operation, 201, least)
+
+
+async def test_the_least_answers_that_the_description_allows_are_understood() -> None:
+    fake = FakeGitHub(heads={"pointsman/run_1": commit_of("head")})
+    forge = fake_forge(fake)
+    number = (await forge.open(DRAFT)).number
+    fake.pulls[0].reviews = [{"state": "CHANGES_REQUESTED", "user": None, "commit_id": None, "body": ""}]
+    fake.checks = {commit_of("head"): [check_run(1, "failure")]}
+    fake.logs[1] = "what it printed"
+    (check,) = await forge.checks(commit_of("head"))
+    assert await forge.log_of(check) == "what it printed", "the token stays with the API"
+    assert await forge.log_of(replace(check, job_id=2)) == check.summary
+    (review,) = await forge.reviews(number)
+    assert (review.author, review.asks_for_changes, review.commit) == ("", True, "")
+    assert ((await forge.request(number)).merged_commit, fake.problems) == ("", [])
 
 
 async def test_a_token_comes_from_the_environment_a_private_file_or_gh(
