@@ -8,7 +8,6 @@ import asyncio
 import fcntl
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from pointsman._shared.files import atomic_write
+from pointsman._shared.removal import remove_tree
 from pointsman.project.build_caches import link_caches, take_builds, warm_up
 from pointsman.project.outputs import Output, entries_of, put_outputs, take_outputs
 from pointsman.project.setup_plan import SetupPlan
@@ -28,7 +28,6 @@ OWN = "own"
 """Build caches of one borrower: links to the stored ones, and what its commands add."""
 KEPT_DIGESTS = 16
 DIGEST_LENGTH = 20
-WRITABLE = 0o700
 VIRTUAL_ENVIRONMENTS = (".venv", "venv")
 Fill = Callable[[Path], Awaitable[None]]
 """Checks a commit out into a folder that does not exist yet."""
@@ -114,7 +113,7 @@ class EnvironmentStore:
             await run_setup(plan, SetupFolders(tree, place / "home", place / "tmp", self._hidden), say)
             outputs = await asyncio.to_thread(take_outputs, tree, before, stored)
         for warmup in plan.warmups:
-            await asyncio.to_thread(_remove, tree)
+            await asyncio.to_thread(remove_tree, tree)
             await fill_base(tree)
             await asyncio.to_thread(_write_files, tree, plan)
             await asyncio.to_thread(put_outputs, tree, outputs, stored)
@@ -123,7 +122,7 @@ class EnvironmentStore:
             await warm_up(plan, warmup, folders, place / CACHES)
             outputs = (*outputs, *await asyncio.to_thread(take_builds, tree, warmup, stored))
         await asyncio.to_thread(_clear, place)
-        await asyncio.to_thread(_remove, place / "tmp")
+        await asyncio.to_thread(remove_tree, place / "tmp")
         atomic_write(place / READY, json.dumps([[output.path, output.is_store] for output in outputs]))
         return outputs
 
@@ -135,7 +134,7 @@ class EnvironmentStore:
                 lock = _try_lock(place)
                 if lock is not None:
                     with lock:
-                        _remove(place)
+                        remove_tree(place)
             with suppress(OSError):
                 for lock_file in group.glob("*.lock"):
                     if not lock_file.with_suffix("").exists():
@@ -189,12 +188,12 @@ def _read_ready(place: Path) -> tuple[Output, ...] | None:
 def _clear(place: Path) -> None:
     """Removes what is of one borrower alone."""
     for name in ("tree", OWN):
-        _remove(place / name)
+        remove_tree(place / name)
 
 
 def _make_anew(place: Path) -> None:
     """Empty folders for an environment."""
-    _remove(place)
+    remove_tree(place)
     for name in ("kept", "home"):
         (place / name).mkdir(parents=True)
 
@@ -207,15 +206,3 @@ def _write_files(tree: Path, plan: SetupPlan) -> None:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-
-
-def _remove(path: Path) -> None:
-    """Removes a folder with everything in it, including folders without the right to write."""
-    if not os.path.lexists(path):
-        return
-    for folder, names, _ in os.walk(path):
-        for name in names:
-            inner = Path(folder) / name
-            if not inner.is_symlink():
-                inner.chmod(WRITABLE)
-    shutil.rmtree(path)

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from time import monotonic
 
+from pointsman._shared.removal import remove_tree
 from pointsman.project.setup_run import SetupFailed
 from pointsman.proof.adapters.instrument import (
     InstrumentedCommand,
@@ -110,15 +110,7 @@ def always(furnishing: Furnishing) -> Furnish:
 class CommandRunner:
     """Runs commands, each in a fresh checkout with a fresh home; nothing that one leaves behind is there for another."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        folder: Path,
-        furnishing: Furnishing | Furnish | None = None,
-        pairs_after_seconds: float | None = None,
-    ) -> None:
-        self.pairs_after_seconds = pairs_after_seconds
-        """How long a command takes before two of its runs may share the machine; None where they never may."""
+    def __init__(self, repository: Repository, folder: Path, furnishing: Furnishing | Furnish | None = None) -> None:
         self._repository = repository
         self._folder = folder
         self._furnish = furnishing if callable(furnishing) else always(furnishing or Furnishing())
@@ -260,9 +252,6 @@ def _make_folders(place: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Removes a folder that a command wrote to, also what it made unreadable."""
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            if path.is_dir() and not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Removes a folder that a command wrote to; what stays goes with the folder around it."""
+    with suppress(OSError):
+        remove_tree(folder)

@@ -12,6 +12,7 @@ from pointsman.project.includes import copy_includes
 from pointsman.project.outputs import entries_of, new_entries
 from pointsman.project.setup_plan import plan_setup
 from pointsman.project.setup_run import SetupFolders, run_setup
+from pointsman.project.shown_places import require_harmless
 from pointsman.sandbox import Service
 from pointsman.worker.base_project import source_at
 from pointsman.worker.sdk import log
@@ -46,6 +47,7 @@ async def set_up_tree(
 ) -> AgentEnvironment:
     """Sets a tree up in place; downloads are shared by set-ups of one digest alone. SetupFailed says what to do."""
     workspace = base.project.workspace
+    require_harmless(workspace, hidden)
     before = await asyncio.to_thread(entries_of, tree)
     if base.user_folder is not None:
         await asyncio.to_thread(copy_includes, base.user_folder, tree, workspace.include)

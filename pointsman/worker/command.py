@@ -2,9 +2,8 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from pointsman._shared.removal import remove_tree
 from pointsman._shared.system_time import now_seconds
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -42,6 +42,7 @@ from pointsman.worker.commit_message import work_message
 from pointsman.worker.git import Clone, GitFailed, text
 from pointsman.worker.job_usage import read_usage
 from pointsman.worker.json_files import InvalidFile
+from pointsman.worker.judged_tree import files_of, judged_tree
 from pointsman.worker.login import private_home
 from pointsman.worker.own_program import LIBRARY, make_command, own_program
 from pointsman.worker.ports import NoPorts, lease_services
@@ -81,10 +82,10 @@ class CommandAgent:
         async with self._workspace.folders(job) as folders:
             held = ExitStack()
             try:
-                clone = await self._check_out(job, folders)
+                clone, judged = await self._check_out(job, folders)
                 environment = await self._set_up(job, folders, clone, held)
                 visible = self._with_handoff_inside(folders)
-                contents = files.handoff_files(job.lease, await _artifact_texts(job))
+                contents = files.handoff_files(job.lease, await _artifact_texts(job)) + judged
                 contents += await _survey(job, clone)
                 prompt = prompt_for(job.lease, visible.handoff, [files.THE_PROMPT, *contents])
                 files.write_handoff(visible.handoff, prompt, contents)
@@ -126,24 +127,31 @@ class CommandAgent:
             return AgentEnvironment()
         workspace = self._workspace
         head = await text(folders.tree, "rev-parse", "HEAD")
-        base = AgentBase(clone.path, head, await workspace.project_of(job, clone), workspace.user_folder(job))
-        made = await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
+        project = await workspace.project_of(job, clone)
+        commit = (
+            await workspace.submitted_commit(job, clone) if is_judge(job.lease) and project.workspace.setup else head
+        )
+        base = AgentBase(clone.path, commit, project, workspace.user_folder(job))
+        async with files_of(clone, folders.tree, commit, head):
+            made = await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
         leased = held.enter_context(lease_services(base.project.workspace))
         return replace(made, variables={**made.variables, **leased.variables}, services=leased.services)
 
-    async def _check_out(self, job: Job, folders: AssignmentFolders) -> Clone | None:
+    async def _check_out(self, job: Job, folders: AssignmentFolders) -> tuple[Clone | None, list[files.HandoffFile]]:
         """Checks out the tree to work on: the coder's result for reviewers, else the base commit."""
         if not self._workspace.has_repository(job):
             folders.tree.mkdir()
-            return None
+            return None, []
         clone = await self._workspace.clone_for(job)
         commit = job.assignment.repository.base_commit
         made = getattr(job.work, "coder_result", None)
         if made is not None and made.result_commit and not _writes(job):
             await fetch_result(job, clone, made)
-            commit = made.result_commit
+            judged = await judged_tree(clone, await self._workspace.submitted_commit(job, clone), made.result_commit)
+            await clone.check_out(judged.commit, folders.tree)
+            return clone, judged.files()
         await clone.check_out(commit, folders.tree)
-        return clone
+        return clone, []
 
     def _with_handoff_inside(self, folders: AssignmentFolders) -> AssignmentFolders:
         """Puts the handoff folder inside the working tree for agents that write nowhere else."""
@@ -275,11 +283,8 @@ def _move_handoff_out(visible: AssignmentFolders, folders: AssignmentFolders) ->
 def _remove_leftovers(tree: Path, leftovers: Iterable[str]) -> None:
     """Removes the agent's own files from the working tree: they are no part of the work."""
     for name in leftovers:
-        place = tree / name
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-        else:
-            place.unlink(missing_ok=True)
+        with suppress(OSError):
+            remove_tree(tree / name)
 
 
 async def _survey(job: Job, clone: Clone | None) -> list[files.HandoffFile]:

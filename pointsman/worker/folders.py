@@ -3,7 +3,6 @@
 import fcntl
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from pointsman._shared.files import make_private_folder
+from pointsman._shared.removal import remove_tree
 
 LOCK_SUFFIX = ".lock"
-WRITABLE = 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def work_folder(parent: Path, name: str) -> Iterator[Path]:
         yield place
     finally:
         with suppress(OSError):
-            _remove(place)
+            remove_tree(place)
         _lock_of(place).unlink(missing_ok=True)
         lock.close()
 
@@ -90,25 +89,20 @@ def _lock_new(parent: Path, name: str) -> tuple[Path, IO[bytes]]:
 def _removed(place: Path) -> str:
     """Removes a folder; returns the error, if any."""
     try:
-        _remove(place)
+        remove_tree(place)
     except OSError as error:
         return f"{error.filename or place}: {(error.strerror or str(error)).lower()}"
     return ""
 
 
-def _remove(place: Path) -> None:
-    """Removes a folder, including read-only folders, such as module caches, that an agent created."""
-    for folder, names, _ in os.walk(place):
-        for path in (Path(folder) / name for name in names):
-            if not path.is_symlink():
-                path.chmod(WRITABLE)
-    shutil.rmtree(place)
-
-
 def _size_bytes(place: Path) -> int:
-    total = 0
-    for folder, _, names in os.walk(place):
-        for name in names:
-            with suppress(OSError):
-                total += (Path(folder) / name).lstat().st_size
+    """The bytes of all files, as far as their paths are short enough for the system."""
+    total, left = 0, [str(place)]
+    while left:
+        with suppress(OSError), os.scandir(left.pop()) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
     return total

@@ -188,10 +188,27 @@ class Clone:
         """The tree of a commit."""
         return await text(self.path, "rev-parse", f"{commit}^{{tree}}")
 
+    async def commit_tree(self, tree: str, parent: str, message: str) -> str:
+        """A commit of a tree on its parent, which a working tree can be made of."""
+        commit = await text(self.path, "commit-tree", tree, "-p", parent, "-m", message)
+        await git(self.path, "update-ref", f"{RESULTS}/{commit}", commit)
+        return commit
+
     async def check_out(self, commit: str, folder: Path) -> None:
         """Checks a commit out into a working tree with a repository of its own, which holds the commit's history only."""
         await self._histories.lay_out(commit, folder)
         await git(folder, "checkout", "-q", "--detach", commit)
+
+    async def replace_files(self, folder: Path, old: str, new: str) -> None:
+        """Changes the tracked files of a working tree from one commit's to another's, as capture does: from outside."""
+        with tempfile.TemporaryDirectory() as scratch:
+            extra = {
+                "GIT_INDEX_FILE": str(Path(scratch) / "index"),
+                "GIT_DIR": str(self.path),
+                "GIT_WORK_TREE": str(folder),
+            }
+            await git(folder, "read-tree", old, extra=extra)
+            await git(folder, "read-tree", "-u", "--reset", new, extra=extra)
 
     async def capture(
         self, folder: Path, base: str, author: str, left_out: Collection[str] = (), message: str = ""

@@ -3,11 +3,13 @@
 import fcntl
 import os
 import socket
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from pointsman.project.model import WorkspaceSection
 from pointsman.sandbox import Service
@@ -15,6 +17,7 @@ from pointsman.sandbox import Service
 FIRST_PORT, BLOCK, BLOCKS = 20_000, 80, 152
 """Below the ports that Linux gives out by itself, from 32768 on."""
 LOCALHOST = "127.0.0.1"
+PRIVATE, OF_OTHERS = 0o700, 0o077
 
 
 class NoPorts(Exception):
@@ -27,17 +30,29 @@ def lease_ports(count: int, folder: Path | None = None) -> Iterator[tuple[int, .
     if not count:
         yield ()
         return
-    place = folder or Path(tempfile.gettempdir()) / f"pointsman-ports-{os.getuid()}"
-    place.mkdir(mode=0o700, exist_ok=True)
+    place = _own_folder(folder or Path(tempfile.gettempdir()) / f"pointsman-ports-{os.getuid()}")
     for number in range(BLOCKS):
         ports = tuple(range(FIRST_PORT + number * BLOCK, FIRST_PORT + number * BLOCK + count))
-        with (place / str(ports[0])).open("a") as lock:
+        with _lock_file(place / str(ports[0])) as lock:
             if _is_locked(lock.fileno()) and all(map(_is_free, ports)):
                 yield ports
                 return
     raise NoPorts(
         f"all {BLOCKS} blocks of ports are leased or in use ({place}); end other assignments, or lower [workspace] ports"
     )
+
+
+def _own_folder(place: Path) -> Path:
+    """The folder of locks; in a temporary folder of all users, anybody could have made one of that name before."""
+    place.mkdir(mode=PRIVATE, exist_ok=True)
+    found = place.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & OF_OTHERS:
+        raise NoPorts(f"{place} is not a folder of this user alone; remove it, or set TMPDIR to a private folder")
+    return place
+
+
+def _lock_file(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600), "rb")
 
 
 def _is_locked(lock: int) -> bool:

@@ -91,10 +91,13 @@ class Workspace:
 
     async def project_of(self, job: Job, clone: Clone) -> ProjectFile:
         """The project file of the commit that the user submitted, whatever was accepted since."""
-        commit = job.assignment.repository.base_commit
+        return await project_at(clone.path, await self.submitted_commit(job, clone))
+
+    async def submitted_commit(self, job: Job, clone: Clone) -> str:
+        """The commit that the user submitted; the clone has it."""
         if job.assignment.base_bundle.sha256:
-            commit = await self._prepare_for_bundle(clone, job)
-        return await project_at(clone.path, commit)
+            return await self._prepare_for_bundle(clone, job)
+        return job.assignment.repository.base_commit
 
     async def _require(self, clone: Clone, job: Job, commit: str) -> None:
         """Fetches a commit that the clone lacks: from the run's accepted bundle, else from the user's repository."""

@@ -54,7 +54,7 @@ async def try_project(trial: Trial, say: Say) -> Baseline:
     clone = await _clone_of(trial, root)
     repository = Repository(clone.path)
     base = ProofBase(repository, trial.commit, trial.project, trial.folder)
-    environments = ProofEnvironments(root, (root, trial.folder))
+    environments = ProofEnvironments(root, (root.parent, trial.folder))
     stored = root / BASELINES / f"{await _key(trial, clone, await environments.plan(base))}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         return from_json(stored.read_text())

@@ -228,5 +228,4 @@ MACHINE: Machine[RunState] = Machine(
     answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
     failed=frozenset({str(State.FAILED)}),
-    genai_operation="invoke_workflow",
 )

@@ -1,5 +1,6 @@
 """Work folders: gone at the end, left by kill -9 only, and then removed without touching those of live workers."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,20 @@ def test_folders_of_one_name_do_not_meet(tmp_path: Path) -> None:
     with work_folder(tmp_path, "job") as one, work_folder(tmp_path, "job") as other:
         assert one != other
         assert remove_abandoned(tmp_path) == []
+
+
+def test_folders_thousands_deep_without_rights_are_removed_too(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("stays")
+    with work_folder(tmp_path / "work", "x") as place:
+        (place / "link").symlink_to(outside)
+        opened = os.open(place, os.O_RDONLY)
+        for _ in range(3000):
+            os.mkdir("d", dir_fd=opened)
+            inner = os.open("d", os.O_RDONLY, dir_fd=opened)
+            os.fchmod(opened, 0o500)
+            os.close(opened)
+            opened = inner
+        os.close(opened)
+    assert not place.exists()
+    assert outside.read_text() == "stays"

@@ -1,5 +1,6 @@
 """Leased ports: no two assignments have the same ones, in one process or in several."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -64,3 +65,33 @@ def test_without_ports_nothing_is_leased_or_said(tmp_path: Path) -> None:
         assert port_variables(given) == {}
     assert list(tmp_path.iterdir()) == []
     assert port_variables((20000, 20001)) == {"POINTSMAN_PORT_0": "20000", "POINTSMAN_PORT_1": "20001"}
+
+
+def test_a_folder_of_locks_that_somebody_else_made_is_not_used(tmp_path: Path) -> None:
+    theirs, elsewhere = tmp_path / "theirs", tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    theirs.symlink_to(elsewhere)
+    with (
+        pytest.raises(NoPorts, match="not a folder of this user alone; remove it, or set TMPDIR"),
+        lease_ports(1, theirs),
+    ):
+        pass
+    elsewhere.chmod(0o777)
+    with pytest.raises(NoPorts, match="not a folder of this user alone"), lease_ports(1, elsewhere):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a folder of another user")
+def test_a_folder_of_locks_that_belongs_to_another_user_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    os.chown(tmp_path / "theirs", 12345, 12345)
+    with pytest.raises(NoPorts, match="not a folder of this user alone"), lease_ports(1, tmp_path / "theirs"):
+        pass
+
+
+def test_a_link_in_the_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    (tmp_path / str(ports.FIRST_PORT)).symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic links"), lease_ports(1, tmp_path):
+        pass
+    assert not (tmp_path / "victim").exists()
