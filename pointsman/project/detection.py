@@ -9,12 +9,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pointsman.project.ecosystems import Ecosystem, ecosystems, ecosystems_of
+from pointsman.project.node_scripts import test_scripts
 from pointsman.project.python_dependencies import install_command
+from pointsman.project.python_tests import discoveries, is_test, runner_of, version_variable
 from pointsman.project.setup_plan import SourceFiles
 
-MAX_READ_TESTS = 20
 NO_TEST_SCRIPT = "no test specified"
-_PYTHON_TEST = re.compile(r"(test_[^/]*|[^/]*_tests?|tests?)\.py")
+MAX_NOTE = 400
 _MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
 _NODE_TEST = re.compile(r".*\.test\.(js|mjs|cjs)|test-.*\.(js|mjs|cjs)")
 
@@ -35,6 +36,8 @@ class Proposal:
     verify: tuple[Proposed, ...] = ()
     notes: tuple[str, ...] = ()
     """What a person should know."""
+    env: tuple[tuple[str, str, str], ...] = ()
+    """Variables of set-up and proof: name, value, and why."""
 
 
 @dataclass(slots=True)
@@ -42,11 +45,13 @@ class _Draft:
     setup: list[Proposed] = field(default_factory=list)
     verify: list[Proposed] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    env: list[tuple[str, str, str]] = field(default_factory=list)
+    tag: str = ""
 
 
-async def propose(base: SourceFiles, is_installed: Callable[[str], bool]) -> Proposal:
-    """A proposal for a repository; tools that are not installed are replaced where they can be, else named."""
-    draft = _Draft()
+async def propose(base: SourceFiles, is_installed: Callable[[str], bool], tag: str = "") -> Proposal:
+    """A proposal for a repository, whose latest tag is given; tools that are missing are replaced or named."""
+    draft = _Draft(tag=tag)
     for ecosystem in _usable(_seen(base.names), is_installed, draft):
         await _PROPOSERS[ecosystem.language](draft, base, ecosystem)
     if not draft.verify:
@@ -54,19 +59,15 @@ async def propose(base: SourceFiles, is_installed: Callable[[str], bool]) -> Pro
     if not draft.verify:
         draft.notes.append("no tests were found: name the command that proves work in [proof] verify")
     draft.notes += await checkout_notes(base)
-    return Proposal(tuple(draft.setup), tuple(draft.verify), tuple(draft.notes))
+    return Proposal(tuple(draft.setup), tuple(draft.verify), tuple(draft.notes), tuple(draft.env))
 
 
 def _seen(names: Collection[str]) -> tuple[Ecosystem, ...]:
     """The ecosystems that files show; Python also by its tests alone."""
     found = ecosystems_of(names)
-    if any(one.language == "python" for one in found) or not any(map(_is_python_test, names)):
+    if any(one.language == "python" for one in found) or not any(map(is_test, names)):
         return found
     return (*(one for one in ecosystems() if one.name == "pip"), *found)
-
-
-def _is_python_test(path: str) -> bool:
-    return _PYTHON_TEST.fullmatch(PurePosixPath(path).name) is not None
 
 
 def _usable(found: Sequence[Ecosystem], is_installed: Callable[[str], bool], draft: _Draft) -> Iterator[Ecosystem]:
@@ -85,8 +86,8 @@ def _usable(found: Sequence[Ecosystem], is_installed: Callable[[str], bool], dra
 
 
 async def _propose_python(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
-    tests = sorted(filter(_is_python_test, base.names))
-    runner = await _python_runner(base, tests)
+    tests = sorted(filter(is_test, base.names))
+    runner = await runner_of(base, tests)
     if ecosystem.name == "uv":
         draft.setup += [Proposed(command, "uv.lock pins the dependencies") for command in ecosystem.setup]
         prefix = "uv run --no-sync "
@@ -100,24 +101,14 @@ async def _propose_python(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem
         draft.verify.append(Proposed(f"{prefix}pytest -q", f"{_count(tests)} for pytest"))
     elif runner == "unittest":
         python = prefix.replace("--no-sync ", "--no-sync python -m ")
-        draft.verify.append(Proposed(f"{python}unittest discover -q", f"{_count(tests)} for unittest"))
+        for arguments in discoveries(base.names, tests):
+            draft.verify.append(Proposed(f"{python}unittest {arguments}", f"{_count(tests)} for unittest"))
+    if draft.setup and (version := await version_variable(base, draft.tag)):
+        draft.env.append((*version, "the package's version comes from git, which a fresh tree does not have"))
 
 
 def _count(tests: Sequence[str]) -> str:
     return "1 file of tests" if len(tests) == 1 else f"{len(tests)} files of tests"
-
-
-async def _python_runner(base: SourceFiles, tests: Sequence[str]) -> str:
-    """`pytest` or `unittest`, as the settings and the tests show; empty without tests."""
-    if not tests:
-        return ""
-    for name in ("pytest.ini", "tox.ini", "conftest.py", "tests/conftest.py", "pyproject.toml", "setup.cfg"):
-        if name in base.names and (name.endswith(("pytest.ini", "conftest.py")) or b"pytest" in await base.read(name)):
-            return "pytest"
-    contents = [await base.read(path) for path in tests[:MAX_READ_TESTS]]
-    if any(b"pytest" in content for content in contents) or not any(b"unittest" in content for content in contents):
-        return "pytest"
-    return "unittest"
 
 
 async def _propose_node(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) -> None:
@@ -130,10 +121,13 @@ async def _propose_node(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) 
             draft.setup.append(
                 Proposed("npm install --no-package-lock", "package.json names dependencies, no lock pins them")
             )
-    scripts = manifest.get("scripts")
-    script = scripts.get("test", "") if isinstance(scripts, dict) else ""
-    if script and NO_TEST_SCRIPT not in str(script):
-        draft.verify.append(Proposed(ecosystem.test, f"the test script of package.json: {script}"))
+    declared = manifest.get("scripts")
+    scripts = {str(key): str(value) for key, value in declared.items()} if isinstance(declared, dict) else {}
+    if scripts.get("test") and NO_TEST_SCRIPT not in scripts["test"]:
+        found = test_scripts(scripts, ecosystem.name)
+        reason = f"the test script of package.json: {scripts['test']}"
+        draft.verify += [Proposed(command, reason) for command in found.commands]
+        draft.notes += [f"of the test script, no part of the proof: {part}" for part in found.left_out if part]
     elif any(_NODE_TEST.fullmatch(PurePosixPath(path).name) for path in base.names):
         draft.verify.append(Proposed("node --test", "files of tests, and no test script in package.json"))
 
@@ -219,9 +213,9 @@ async def _json_object(base: SourceFiles, name: str) -> dict[str, Any]:
 def render(proposal: Proposal) -> str:
     """The text of a project file, with the reason of each line."""
     lines = ["# How a fresh tree is set up, and what proves work on it: `pointsman config` shows every key.", ""]
-    lines += ["[workspace]", *_array("setup", proposal.setup), ""]
+    lines += ["[workspace]", *_array("setup", proposal.setup), *_variables(proposal.env), ""]
     lines += ["[proof]", *_array("verify", proposal.verify)]
-    lines += ["", *(f"# {note}" for note in proposal.notes)] if proposal.notes else []
+    lines += ["", *(f"# {_one_line(note, MAX_NOTE)}" for note in proposal.notes)] if proposal.notes else []
     text = "\n".join(lines) + "\n"
     tomllib.loads(text)
     return text
@@ -234,5 +228,13 @@ def _array(key: str, proposed: Collection[Proposed]) -> list[str]:
     return [f"{key} = [", *items, "]"]
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:160]
+def _variables(env: Collection[tuple[str, str, str]]) -> list[str]:
+    """`env`, below a comment that says why."""
+    if not env:
+        return []
+    given = ", ".join(f"{name} = {json.dumps(value)}" for name, value, _ in env)
+    return [*(f"# {_one_line(why)}" for _, _, why in env), f"env = {{ {given} }}"]
+
+
+def _one_line(text: str, length: int = 160) -> str:
+    return " ".join(text.split())[:length]

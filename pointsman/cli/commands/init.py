@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ from pointsman.project import FILE_NAME, InvalidProjectFile, ProjectFile, read_p
 from pointsman.project.detection import checkout_notes, propose, render
 from pointsman.proof.baseline import Baseline, State
 from pointsman.worker.base_project import source_at
-from pointsman.worker.git import text
+from pointsman.worker.git import GitFailed, text
 
 app = typer.Typer(add_completion=False)
 
@@ -81,7 +82,15 @@ async def _content(folder: Path) -> tuple[str, bool]:
     if path.exists():
         return await asyncio.to_thread(path.read_text, errors="replace"), False
     base = await source_at(folder, "HEAD")
-    return render(await propose(base, lambda program: shutil.which(program) is not None)), True
+    tag = await _latest_tag(folder)
+    return render(await propose(base, lambda program: shutil.which(program) is not None, tag)), True
+
+
+async def _latest_tag(folder: Path) -> str:
+    """The tag that the commit is described by; empty where there is none."""
+    with suppress(GitFailed):
+        return await text(folder, "describe", "--tags", "--abbrev=0", "HEAD")
+    return ""
 
 
 async def _tried(folder: Path, found: _Found, say: Say) -> _Found:

@@ -13,7 +13,7 @@ from pointsman.proof.adapters.readers import Format
 STARTERS = frozenset(
     {
         "uv", "uvx", "poetry", "pdm", "pipenv", "rye", "hatch", "npx", "pnpm", "yarn", "bunx", "env", "timeout", "nice",
-        "coverage", "xvfb-run", "mise", "direnv", "pipx",
+        "coverage", "xvfb-run", "mise", "direnv", "pipx", "c8", "nyc", "cross-env",
     }
 )  # fmt: skip
 """Programs whose arguments name the program that is started."""

@@ -69,10 +69,15 @@ async def proposed(content: dict[str, str], missing: str = "") -> Proposal:
         (
             {"setup.cfg": "", "tests/test_a.py": "import unittest"},
             [],
-            ["python3 -m unittest discover -q"],
+            ["python3 -m unittest discover -q -s tests"],
         ),
         ({"a.py": "", "tests/test_a.py": "import a"}, [VENV, f"{INSTALL} pytest"], ["python -m pytest -q"]),
         ({"a.py": "", "test_a.py": "import unittest"}, [], ["python3 -m unittest discover -q"]),
+        (
+            {"tests/__init__.py": "", "tests/a_test.py": "import unittest"},
+            [],
+            ["python3 -m unittest discover -q -p '*_test*.py'"],
+        ),
         ({"package-lock.json": "{}", "package.json": json.dumps(PACKAGE)}, ["npm ci"], ["npm test"]),
         ({"package.json": json.dumps(PACKAGE)}, ["npm install --no-package-lock"], ["npm test"]),
         ({"package.json": "{}", "a.test.js": ""}, [], ["node --test"]),
@@ -157,3 +162,50 @@ def test_one_ecosystem_counts_for_each_language() -> None:
 def test_manifests_are_found_at_any_depth() -> None:
     names = ("package.json", "packages/a/package.json", "requirements/x.txt", "scripts/setup.sh", "src/a.js")
     assert manifest_names(names, ()) == ("package.json", "packages/a/package.json")
+
+
+@pytest.mark.parametrize(
+    ("scripts", "verify", "left_out"),
+    [
+        (
+            {"test": "c8 --100 npm run test:unit && npm run types", "test:unit": 'tape "test/*.js"', "types": "tsd"},
+            ["npm run test:unit"],
+            ["tsd"],
+        ),
+        ({"test": "npm run lint && borp && tsd", "lint": "eslint ."}, ["npx borp"], ["eslint .", "tsd"]),
+        ({"test": "npm run unit && jest e2e", "unit": "c8 node --test"}, ["npm run unit", "npx jest e2e"], []),
+        (
+            {
+                "pretest": "npm run lint",
+                "lint": "eslint .",
+                "test": "nyc tape 'test/*.js'",
+                "posttest": "aud --production",
+            },
+            ["npx nyc tape 'test/*.js'"],
+            [],
+        ),
+        ({"pretest": "tsc -p .", "test": "mocha"}, ["npm test"], []),
+        ({"test": "npm test"}, ["npm test"], []),
+        ({"test": "npm run a", "a": "npm run test"}, ["npm test"], []),
+        ({"test": "make check | tee log"}, ["npm test"], []),
+        ({"test": "node test.js"}, ["npm test"], []),
+        ({"test": "NODE_ENV=test vitest run"}, ["npm test"], []),
+    ],
+)
+async def test_of_a_test_script_what_runs_tests_is_the_proof(
+    scripts: dict[str, str], verify: list[str], left_out: list[str]
+) -> None:
+    found = await proposed({"package.json": json.dumps({"scripts": scripts})})
+    assert [one.command for one in found.verify] == verify
+    assert [note.rpartition(": ")[2] for note in found.notes] == left_out
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"), [("v1.2.3", "1.2.3"), ("pkg-4.0", "4.0"), ("latest", "0.0.0"), ("", "0.0.0")]
+)
+async def test_a_version_from_git_is_named_where_a_fresh_tree_has_no_git(tag: str, version: str) -> None:
+    files = {"pyproject.toml": PYPROJECT.replace("hatchling", "hatch-vcs"), "tests/test_a.py": ""}
+    found = await propose(source(files), lambda _: True, tag)
+    workspace = read_project_file(render(found).encode()).workspace
+    assert dict(workspace.env) == {"SETUPTOOLS_SCM_PRETEND_VERSION": version}
+    assert not (await propose(source({**files, "PKG-INFO": ""}), lambda _: True, tag)).env

@@ -82,6 +82,11 @@ def test_tap_needs_its_plan() -> None:
     assert tap.read(text + "1..4\n").problem
 
 
+def test_the_assertions_of_tape_are_named_by_their_test() -> None:
+    text = "TAP version 13\n# adds\nok 1 should be equal\n# divides\nnot ok 2 should be equal\n\n1..2\n# tests 2\n# fail 1\n"
+    assert outcomes(tap.read(text).tests) == {"adds: should be equal": "passed", "divides: should be equal": "failed"}
+
+
 def test_nextest_needs_its_summary() -> None:
     text = "        PASS [   0.005s] calc tests::adds\n        FAIL [   0.004s] calc tests::divides\n"
     summary = "     Summary [   0.01s] 2 tests run: 1 passed, 1 failed, 0 skipped\n        FAIL [   0.004s] calc tests::divides\n"
