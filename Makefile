@@ -15,7 +15,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -119,6 +119,9 @@ hook-recordings: $(DEV_STAMP) ## record what the real Claude Code sends to our h
 
 agents-acceptance: $(DEV_STAMP) ## play a run with each real agent that can be installed, by its command line and by ACP, and a scripted model (AGENT="codex gemini-acp")
 	@$(BIN)/python -m tests.acceptance.agents $(AGENTS) $(AGENT)
+
+ecosystems: $(DEV_STAMP) ## bring real projects of the registries, each with a bug, to a proven branch as a new user would (PROJECT="uuid semver")
+	@$(BIN)/python -m tests.acceptance.ecosystems .venv-ecosystems $(PROJECT)
 
 mcp-acceptance: $(DEV_STAMP) ## play the MCP server with the MCP Inspector and the real Claude Code, and a scripted model
 	@$(BIN)/python -m tests.acceptance.mcp_clients $(AGENTS)

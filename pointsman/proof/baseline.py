@@ -35,6 +35,11 @@ SETUP_ADVICE = (
     "install what is missing by [workspace] setup in pointsman.toml; `pointsman init` proposes it and tries it out"
 )
 
+CRASH_ADVICE = (
+    "the output above says what ended it: a crash in the tests hides those after it, so leave that file out of [proof] verify; "
+    f"or {SETUP_ADVICE}"
+)
+
 
 class State(StrEnum):
     """What the base is like."""
@@ -118,7 +123,7 @@ def _without_tests(result: CommandResult, report: TestReport, text: str) -> str:
         meaning = "" if result.ok else next((meaning for sign, meaning in _CANNOT_RUN if sign.search(text)), "")
         return f"{meaning}; name another command in [proof] verify, or with --verify" if meaning else ""
     if not report.complete:
-        return f"{report.problem}; {SETUP_ADVICE}"
+        return f"{report.problem}; {CRASH_ADVICE}"
     return "" if report.executed else "no test ran; name the tests in [proof] verify, or with --verify"
 
 

@@ -20,8 +20,8 @@ def main(change_file: str) -> None:
             evidence.append(f"E{number}")
             recorded = ["pointsman", "evidence", "run", "--id", evidence[-1], "--", *command]
             print(recorded, subprocess.run(recorded, check=False).returncode, flush=True)
-    claim = {"id": "C1", "statement": f"{change['file']} is repaired"}
-    claim |= {"criterion_ids": [one["id"] for one in criteria], "evidence_ids": evidence}
+    ids = {"criterion_ids": [one["id"] for one in criteria], "evidence_ids": evidence}
+    claim = {"id": "C1", "statement": f"{change['file']} is repaired", **ids}
     (handoff / "claims.json").write_text(json.dumps([claim]))
     (handoff / "changed_files.json").write_text(json.dumps([{"path": change["file"], "change": "MODIFIED"}]))
 

@@ -28,5 +28,9 @@ def read(text: str) -> ReadReport:
             outcome = Outcome.SKIPPED if match[3] else outcome
             found.tests.append(result(group + (match[2].strip() or f"line {number + 1}"), outcome, {}))
     if not found.problem and planned != len(found.tests):
-        found.problem = "the tests are other than the plan of the report says"
+        found.problem = (
+            f"{len(found.tests)} tests ran, and the plan says {planned}"
+            if planned >= 0
+            else "the tests ended before they were all done"
+        )
     return found
