@@ -33,7 +33,7 @@ def read_bytes(folder: Path, name: str) -> bytes:
             data = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         raise InvalidFile(
-            f"{name}: is missing; the command has to write it into the folder $POINTSMAN_HANDOFF"
+            f"{name}: is missing; the agent has to write it into the folder $POINTSMAN_HANDOFF (docs/agents.md)"
         ) from None
     if len(data) > MAX_FILE_BYTES:
         raise InvalidFile(f"{name}: is larger than {MAX_FILE_BYTES} bytes")

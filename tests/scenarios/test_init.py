@@ -62,6 +62,14 @@ async def test_init_writes_nothing_unasked_and_says_what_does_not_work(tmp_path:
     assert (code, "did you mean 'verify'?" in output) == (2, True), output
 
 
+async def test_init_without_a_terminal_proposes_writes_nothing_and_names_yes(tmp_path: Path) -> None:
+    folder, data = tmp_path / "user", str(tmp_path / "data")
+    await repository(folder, CALC)
+    code, output = finished_in(folder, "init", POINTSMAN_DATA=data)
+    assert (code, "`pointsman init --yes` writes" in output) == (2, True), output
+    assert not (folder / "pointsman.toml").exists()
+
+
 async def test_where_there_is_no_repository_to_work_on_the_way_out_is_named(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     (tmp_path / "plain").mkdir()

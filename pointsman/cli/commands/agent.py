@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.options.crew_options import CONTRACT
 from pointsman.cli.options.sandbox_options import IsolationOption, ReadOption
 from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.session.checkout_space import TreeTooLarge, checkout_notes_on_size
@@ -57,7 +58,10 @@ def agent(  # noqa: PLR0913 - one parameter per option
         str, typer.Option("--agent", help="A known agent: claude, codex, gemini, aider, opencode.")
     ] = "",
     command: Annotated[
-        str, typer.Option(help="Any command line; {prompt_file}, {handoff} and {worktree} are filled in.")
+        str,
+        typer.Option(
+            help=f"Any command line; {{prompt_file}}, {{handoff}} and {{worktree}} are filled in. As a coder: {CONTRACT}"
+        ),
     ] = "",
     repo: Annotated[
         list[Path] | None, typer.Option(help="A git repository to work on, several times; default: here.")

@@ -11,7 +11,8 @@ from pointsman.cli.options.run_options import parse_budget
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_progress import status
 from pointsman.cli.session.control_plane import Plane
-from pointsman.cli.session.follow import TERMINAL, program, question_lines
+from pointsman.cli.session.follow import TERMINAL, question_lines
+from pointsman.cli.session.missing_agents import with_its_crew
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, ask_plane, find_run, print_json
 from pointsman.client import Client, Reply
 
@@ -60,7 +61,7 @@ def answer(  # noqa: PLR0913 - one parameter per option
         else:
             print(status(run))
             if run.state not in TERMINAL and not await _has_agents(client, plane):
-                print(f"nobody works on it now; go on: {program()} watch {run.id} --repo . --agent claude")
+                print(f"nobody works on it now; go on {with_its_crew(run.id)}")
         return 0
 
     ask_plane(server, project, question)

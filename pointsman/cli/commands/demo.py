@@ -85,7 +85,7 @@ async def _demo(task: str, as_json: bool, verbose: bool) -> int:
         worker = worker_for(await workspace_for([folder]), *crew.specs(), run_id=answer.run.id)
         async with worker_running(client, worker):
             run = await follow(client, answer.run.id, view_for(as_json=as_json, verbose=verbose))
-        await report(client, run, as_json)
+        await report(client, run, as_json, folder)
         if not as_json and run.state == RUN_STATE_COMPLETE:
             await _show_delivery(client, run, folder)
         return exit_code(run)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from pointsman._shared.files import atomic_write
-from pointsman.cli.exit_codes import EXIT_FAILED
+from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.session.project_check import NOT_TRIED, Say, Trial, broken_lines, try_project
 from pointsman.cli.session.usable_repository import repository_at
@@ -48,7 +48,7 @@ def init(
     no_try: Annotated[bool, typer.Option("--no-try", help="Propose only; run no set-up and no proof.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="What was found as JSON.")] = False,
 ) -> None:
-    """Propose pointsman.toml and try it in a clean tree: exit 0 usable, 1 set-up or proof does not work yet."""
+    """Propose pointsman.toml and try it in a clean tree: exit 0 usable, 1 set-up or proof does not work yet, 2 nobody to ask."""
     sys.exit(asyncio.run(_init(repo, writes=yes, tries=not no_try, as_json=as_json)))
 
 
@@ -73,7 +73,8 @@ async def _init(repo: Path, *, writes: bool, tries: bool, as_json: bool) -> int:
         say(f"not written; `pointsman init --yes` writes {FILE_NAME}")
     if as_json:
         print(json.dumps(_as_json(found, folder), ensure_ascii=False))
-    return 0 if found.is_usable else EXIT_FAILED
+    unasked = is_new and tries and not writes and not as_json and not sys.stdin.isatty()
+    return EXIT_FAILED if not found.is_usable else EXIT_USAGE if unasked else 0
 
 
 async def _content(folder: Path) -> tuple[str, bool]:

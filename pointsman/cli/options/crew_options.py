@@ -12,7 +12,12 @@ AgentOption = Annotated[
         help="Who plays planner, researcher, coder and reviewer: claude, codex, gemini, aider, opencode.",
     ),
 ]
-CommandOption = Annotated[str, typer.Option("--command", help="The coder, as a command line of your own.")]
+CONTRACT = (
+    "It finds its task in $POINTSMAN_HANDOFF/prompt.md, changes the files of its working directory, and writes "
+    "claims.json, evidence.json and changed_files.json into $POINTSMAN_HANDOFF (docs/agents.md)."
+)
+"""What a command line of one's own gets as a coder, and what it has to leave."""
+CommandOption = Annotated[str, typer.Option("--command", help=f"The coder, as a command line of your own. {CONTRACT}")]
 PlannerOption = Annotated[str, typer.Option("--planner", help=f"Who plans: {_WHO}.")]
 ResearcherOption = Annotated[str, typer.Option("--researcher", help=f"Who answers the plan's questions: {_WHO}.")]
 CoderOption = Annotated[str, typer.Option("--coder", help=f"Who writes the code: {_WHO}.")]

@@ -29,7 +29,12 @@ AcceptOption = Annotated[
     typer.Option("--accept", help="What must hold besides, in words, several times; each needs a claim that stands."),
 ]
 BudgetOption = Annotated[
-    str, typer.Option("--budget", help=f"For example assignments=50,minutes=30; also {', '.join(BUDGET_FIELDS)}.")
+    str,
+    typer.Option(
+        "--budget",
+        metavar="NAME=NUMBER,…",
+        help=f"What it may use, separated by commas: minutes, {', '.join(BUDGET_FIELDS)}.",
+    ),
 ]
 
 

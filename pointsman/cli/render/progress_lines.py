@@ -100,7 +100,7 @@ def _risks(event: journal.RisksNoted) -> Iterator[Line]:
 
 
 def _asked(event: journal.Asked) -> Iterator[Line]:
-    yield Line(f"waits for you: {event.question.text}", "bold yellow")
+    yield Line(f"waits for you: {shortened(event.question.text)}", "bold yellow")
 
 
 _IN_WORDS: Mapping[str, Callable[[Any], Iterator[Line]]] = {

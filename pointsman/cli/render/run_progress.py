@@ -16,7 +16,7 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED
 from pointsman.api.orchestrator.v1.run_pb2 import ProofTerms, Run, RunState, Usage, WaitKind
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.render.progress_lines import grade_text, progress_lines, work_line
-from pointsman.cli.render.transition_lines import event_lines
+from pointsman.cli.render.transition_lines import cut, event_lines
 
 
 class View(AbstractContextManager["View"], Protocol):
@@ -162,7 +162,7 @@ def status(run: Run) -> str:
     lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}{grade_text(run.grade)}"]
     lines += [f"  {line}" for line in terms_lines(run.proof_terms)]
     lines += [
-        f"  {task.task_id} {task.status}{grade_text(task.grade)} (attempt {task.attempt}) {task.name[:80]}"
+        f"  {task.task_id} {task.status}{grade_text(task.grade)} (attempt {task.attempt}) {cut(task.name, 80)}"
         f"{usage_text(task.usage)}"
         for task in run.tasks
     ]

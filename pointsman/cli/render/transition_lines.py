@@ -113,12 +113,20 @@ def _asked(event: journal.Asked) -> Iterator[Line]:
 
 
 def shortened(text: str) -> str:
-    """The first line of a text, the first that names a failure, and the last, each cut to a maximum length."""
+    """The first line of a text, the first that names a failure, and the last, each cut behind a word if it is long."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip(" -=")]
     if len(lines) > 3:
         cause = next((f"… {line}" for line in lines[1:-1] if names_failure(line)), "…")
         lines = [lines[0], cause, lines[-1]]
-    return " ".join(line[:LINE_LENGTH] for line in lines)
+    return " ".join(cut(line) for line in lines)
+
+
+def cut(line: str, length: int = LINE_LENGTH) -> str:
+    """A line in at most so many characters; a longer one ends behind a word, with an ellipsis."""
+    if len(line) <= length:
+        return line
+    head = line[: length - 2]
+    return f"{head.rsplit(' ', 1)[0] if ' ' in head else head} …"
 
 
 _LINES_OF_EVENT: Mapping[str, Callable[[Any], Iterator[Line]]] = {

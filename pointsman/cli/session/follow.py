@@ -1,6 +1,7 @@
 """Follows a run to its end or to a question for a person, and renders question and delivery."""
 
 import asyncio
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -103,7 +104,8 @@ def question_lines(run: Run) -> Iterator[str]:
     question = run.question
     yield f"{run.id} waits for a person: {question.text}"
     for subject in question.subjects:
-        yield f"  {subject}"
+        if subject not in question.text:
+            yield f"  {subject}"
     for kind in question.takes:
         name = AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower()
         given = f" --budget {raised_budget(run)}" if kind == ANSWER_KIND_RAISE else _BESIDES.get(kind, "")
@@ -121,7 +123,7 @@ def raised_budget(run: Run) -> str:
     return f"{name}={max(1, 2 * getattr(run.budget, name))}"
 
 
-def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
+def delivery_lines(run: Run, delivery: Delivery, folder: Path | None = None) -> Iterator[str]:
     """The delivery, the open risks, and the commands to look further."""
     yield f"{state_name(run)}  {run.id}{grade_text(delivery.grade)}{f'  ({run.end_reason})' if run.end_reason else ''}"
     for item in delivery.deliverables:
@@ -134,7 +136,8 @@ def delivery_lines(run: Run, delivery: Delivery) -> Iterator[str]:
         yield f"  commit  {delivery.accepted_commit}"
     if run.traceparent:
         yield f"  trace   {run.traceparent.split('-')[1]}"
-    yield f"next: {program()} show {run.id} · trace {run.id} · audit {run.id} · deliver {run.id}"
+    elsewhere = f" --repo {shlex.quote(str(folder))}" if folder and not Path.cwd().is_relative_to(folder) else ""
+    yield f"next: {program()} show {run.id} · trace {run.id} · audit {run.id} · deliver {run.id}{elsewhere}"
 
 
 def program() -> str:

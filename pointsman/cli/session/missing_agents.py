@@ -61,10 +61,13 @@ class MissingAgents:
         """Says how to bring the crew of a run back, whose work nobody else is given."""
         missing = ", ".join(sorted((BUILT_IN | BY_COMMAND)[kind] for kind in late))
         if missing:
-            again = f"pointsman watch {self._run_id} --repo . --agent claude"
-            print(
-                f"its own {missing} is not there, and its work is for its crew alone; go on: {again}", file=sys.stderr
-            )
+            alone = f"its own {missing} is not there, and its work is for its crew alone"
+            print(f"{alone}; go on {with_its_crew(self._run_id)}", file=sys.stderr)
+
+
+def with_its_crew(run_id: str) -> str:
+    """How to bring the crew of a run back: only who started it knows who that was."""
+    return f"with the agents of its `run`: pointsman watch {run_id} --repo . --agent NAME (or --coder 'cmd:COMMAND')"
 
 
 def _idle_agent_lines(idle: Mapping[Capability.ValueType, Sequence[str]]) -> Iterator[str]:

@@ -108,7 +108,8 @@ async def _interrupted(client: Client, run_id: str, received: list[int]) -> Run:
 async def ask_on_terminal(client: Client, run: Run) -> Run:
     """Asks the run's question on the terminal; an invalid answer prints why, and the caller asks again."""
     names = {AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower(): kind for kind in run.question.takes}
-    print("\n".join(("", run.question.text, *(f"  {subject}" for subject in run.question.subjects))))
+    about = (f"  {subject}" for subject in run.question.subjects if subject not in run.question.text)
+    print("\n".join(("", run.question.text, *about)))
     typed = (await read_line(f"{', '.join(names)}? (or cancel, detach) ")).lower().replace("-", "_")
     if typed == "detach":
         _detach(run)

@@ -41,7 +41,9 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
             if asks_about_plan(run):
                 return exit_code(run)
         run = await follow_or_ask(client, run_id, workers.as_json, workers.verbose)
-    await report(client, run, workers.as_json)
+    await report(client, run, workers.as_json, workers.folder)
+    if run.state not in TERMINAL:
+        workers.say(f"  then go on with the same crew: {workers.resume_command(run_id)}")
     if run.state == RUN_STATE_COMPLETE and run.accepted_commit and workers.folder:
         workers.say(await _branch(client, run, workers.folder))
         for line in await land_by_itself(client, run, workers.folder, _crew_of_links(workers, workers.folder)):
@@ -102,11 +104,11 @@ async def _branch(client: Client, run: Run, folder: Path) -> str:
         return f"not put on a branch: {error}; `pointsman deliver {run.id}` does it at any time"
 
 
-async def report(client: Client, run: Run, as_json: bool) -> None:
+async def report(client: Client, run: Run, as_json: bool, folder: Path | None = None) -> None:
     """Prints the delivery of a run, or its question."""
     out = sys.stderr if as_json else sys.stdout
     if run.state in TERMINAL:
         delivery = await client.runs.delivery(run.id)
-        print("\n".join(("", *delivery_lines(run, delivery))), file=out)
+        print("\n".join(("", *delivery_lines(run, delivery, folder))), file=out)
     else:
         print("\n".join(("", *question_lines(run))), file=out)

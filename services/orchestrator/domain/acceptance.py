@@ -273,7 +273,7 @@ def finish(builder: DecisionBuilder) -> None:
 
 def _goes_in_circles(task: Task) -> bool:
     """Whether another try is in vain: it failed too often, or twice in the same way, in its TEST stage or in all."""
-    if len(task.rejections) >= MAX_REJECTIONS or (task.proof is not None and task.proof.again):
+    if len(task.rejections) >= MAX_REJECTIONS or task.is_stuck or (task.proof is not None and task.proof.again):
         return True
     now, earlier = Failure(task.judgement.reason, task.judgement.failing), task.rejections[-1:]
     return any(is_same_failure(now, task.failed or Failure(reason)) for reason in earlier)

@@ -85,6 +85,10 @@ def _replanning(run: Run, data: events.Transitioned) -> Run:
     return run.change(asserted=None, plan_is_fresh=False, reasons=(*run.reasons, data.reason), calls={})
 
 
+def _doubted(run: Run, data: events.Transitioned) -> Run:
+    return run.change(reasons=(*run.reasons, data.reason)) if data.reason else run
+
+
 def _judged_plan(run: Run, data: events.Transitioned) -> Run:  # noqa: ARG001
     return run.change(plan_is_fresh=False)
 
@@ -110,6 +114,7 @@ _TRIGGER_APPLY: Mapping[Trigger, Callable[[Run, events.Transitioned], Run]] = {
     Trigger.DISPATCH_FAILED: _replanning,
     Trigger.REQUIREMENT_CHANGED: _replanning,
     Trigger.REQUIREMENT_CHANGED_OR_BLOCKED: _replanning,
+    Trigger.CONFIDENCE_LT_0_6: _doubted,
     Trigger.NEED_PLAN_REVIEW: _judged_plan,
     Trigger.SKIP_PLAN_REVIEW: _judged_plan,
     Trigger.BLOCKING_FEEDBACK: _blocked_plan,
@@ -186,7 +191,8 @@ def _feedback_settled(run: Run, data: events.FeedbackSettled) -> Run:
 def _researched(run: Run, data: events.Researched) -> Run:
     if data.assignment_id:
         run = _end(run, data)
-    slot = Slot(run.slots[data.slot].question, settled=True, usable=data.usable, confidence=data.confidence)
+    question = run.slots[data.slot].question
+    slot = Slot(question, settled=True, usable=data.usable, confidence=data.confidence, again=data.again)
     return run.change(slots={**run.slots, data.slot: slot})
 
 
@@ -218,7 +224,8 @@ def _pipeline_advanced(run: Run, data: events.PipelineAdvanced) -> Run:
 
 def _stage_failed(run: Run, data: events.StageFailed) -> Run:
     said = (*run.tasks[data.task_id].setbacks, f"{data.stage}: {data.reason}")
-    return run.change_task(data.task_id, setbacks=said[-KEPT_SETBACKS:])
+    is_stuck = run.tasks[data.task_id].is_stuck or data.again
+    return run.change_task(data.task_id, setbacks=said[-KEPT_SETBACKS:], is_stuck=is_stuck)
 
 
 def _stage_reviewed(run: Run, data: events.StageReviewed) -> Run:

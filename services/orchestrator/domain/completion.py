@@ -29,6 +29,7 @@ from pointsman.services.orchestrator.domain.commands import (
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_setback
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
+from pointsman.services.orchestrator.domain.failures import failed_alike
 from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
 from pointsman.services.orchestrator.domain.planning import plan_problems
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
@@ -259,6 +260,8 @@ def _verify_problem(builder: DecisionBuilder, result: VerifyResult) -> Malformed
 
 def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease, said: str, usage: Usage) -> None:
     assignment_id, error = assignment.assignment_id, excerpt(said, CAUSE_LENGTH)
+    if assignment.capability is not Capability.VERIFY and failed_alike((*assignment.setbacks, error)):
+        lease = replace(lease, attempt=MAX_ATTEMPTS)
     if lease.attempt < MAX_ATTEMPTS and not builder.may_start_again(assignment_id):
         builder.end_assignment(
             assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error, usage=usage
@@ -284,8 +287,8 @@ _ON_RESULT: Mapping[Purpose, Callable[[DecisionBuilder, Assignment, Any, Complet
     Purpose.VERIFY: lambda builder, _, result, _done: acceptance.verified(builder, result),
 }
 _ON_LOSS: Mapping[Purpose, Callable[[DecisionBuilder, Assignment], None]] = {
-    Purpose.PLAN: lambda builder, assignment: plans.planner_lost(builder, last_setback(assignment)),
-    Purpose.PATCH: lambda builder, assignment: plans.planner_lost(builder, last_setback(assignment)),
+    Purpose.PLAN: plans.planner_lost,
+    Purpose.PATCH: plans.planner_lost,
     Purpose.DEBATE: lambda builder, assignment: planning.ask_person_to_debate(builder, last_setback(assignment)),
     Purpose.PLAN_ANSWER: lambda builder, _: planning.resolve_debate(builder, ""),
     Purpose.RESEARCH: research.slot_lost,

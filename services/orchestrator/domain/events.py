@@ -138,6 +138,8 @@ class Researched:
     """The assignment that the report ends; journals of before this field end it by an event of its own."""
     usage: Usage = NOTHING_SPENT
     restarts: int = 0
+    again: bool = False
+    """Nobody wrote a report: its agents failed twice in the same way."""
 
     @property
     def ended(self) -> "AssignmentEnded | None":
@@ -193,6 +195,8 @@ class StageFailed:
     stage: str
     agent_id: str
     reason: str
+    again: bool = False
+    """Its agents failed twice in the same way: a person is asked instead of a third."""
 
 
 @dataclass(frozen=True, slots=True)

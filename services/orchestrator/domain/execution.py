@@ -32,7 +32,7 @@ from pointsman.services.orchestrator.domain.enums import (
     State,
     Trigger,
 )
-from pointsman.services.orchestrator.domain.failures import is_same_failure
+from pointsman.services.orchestrator.domain.failures import TWICE_ALIKE, failed_alike, is_same_failure
 from pointsman.services.orchestrator.domain.model import Assignment, Failure
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, Run
 
@@ -176,8 +176,9 @@ def _keep_review(builder: DecisionBuilder, assignment: Assignment, agent_id: str
 
 def stage_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """A lost writer aborts the attempt; a lost judge counts as a crash. A dead agent never passes."""
-    said = f"no agent finished{because(last_setback(assignment))}"
-    note_failure(builder, assignment.task_id, StageFailure(assignment.stage, "", said))
+    again = failed_alike(assignment.setbacks)
+    said = f"no agent finished{TWICE_ALIKE if again else ''}{because(last_setback(assignment))}"
+    note_failure(builder, assignment.task_id, StageFailure(assignment.stage, "", said, again))
     result = StageResult()
     if assignment.capability not in (Capability.REVIEW, Capability.VERIFY):
         result = StageResult("FAIL", "ABORT", Severity.HIGH, f"{AGENT_LOST}: {said}")

@@ -1,6 +1,7 @@
 """Whether two failures are the same: by the tests that failed, else by their texts without paths and numbers."""
 
 import re
+from collections.abc import Sequence
 
 from pointsman.services.orchestrator.domain.model import Failure
 
@@ -16,6 +17,9 @@ _TEST = re.compile(
 _NUMBER = re.compile(r"\d+")
 
 
+PLAN_PROBLEM = "plan.tasks: "
+"""How a reason begins that tells what is wrong with a plan."""
+TWICE_ALIKE = ", twice for the same reason"
 CONFLICT = "conflict in "
 """How a reason begins that tells of a merge conflict: it comes from others' work, and the next try has another base."""
 
@@ -27,6 +31,16 @@ def is_same_failure(one: Failure, other: Failure) -> bool:
     if one.failing and other.failing:
         return frozenset(one.failing) == frozenset(other.failing)
     return fingerprint(one.reason) == fingerprint(other.reason)
+
+
+def failed_alike(setbacks: Sequence[str]) -> bool:
+    """Whether the last two agents on one assignment failed in the same way: a third start would be paid in vain.
+
+    A plan that is there and has problems goes back with them twice, whatever they are.
+    """
+    if len(setbacks) < 2 or setbacks[-1].startswith(PLAN_PROBLEM):
+        return False
+    return is_same_failure(Failure(setbacks[-1]), Failure(setbacks[-2]))
 
 
 def fingerprint(reason: str) -> frozenset[str] | str:

@@ -8,7 +8,7 @@ from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun
 from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
 from pointsman.services.orchestrator.domain.calls.resumables import ListResumable
 from pointsman.services.orchestrator.domain.commands import Answer
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because
 from pointsman.services.orchestrator.domain.enums import Call, Question, Reply, Resume, Trigger
 from pointsman.services.orchestrator.domain.model import Candidate
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
@@ -99,10 +99,16 @@ def ask_about_feedback(builder: DecisionBuilder) -> None:
 
 
 def ask_about_replans(builder: DecisionBuilder) -> None:
-    """Say that planning goes in circles, and ask."""
-    builder.ask(
-        Question.REPLAN_LIMIT, "The run was re-planned three times. What should be different?", builder.run.reasons
-    )
+    """Say why planning goes in circles, or that nobody can find out what the plan asks, and ask."""
+    run = builder.run
+    lost = [f"research-{name}" for name, slot in run.slots.items() if slot.again]
+    unknown = tuple(risk.statement for risk in run.risks if risk.key in lost)
+    if unknown:
+        text = f"{excerpt('; '.join(unknown), CAUSE_LENGTH)}. What should be different?"
+    else:
+        why = because("; ".join(run.reasons))
+        text = f"The run was re-planned three times{why}. What should be different?"
+    builder.ask(Question.REPLAN_LIMIT, text, unknown or run.reasons)
 
 
 def answer_resume(builder: DecisionBuilder, command: Answer) -> None:

@@ -317,6 +317,8 @@ class Slot:
     settled: bool = False
     usable: bool = False
     confidence: float = 0.0
+    again: bool = False
+    """Its agents failed twice in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +356,8 @@ class Task:
     spent: Usage = NOTHING_SPENT
     setbacks: tuple[str, ...] = ()
     """What went wrong in this attempt, in the agents' words."""
+    is_stuck: bool = False
+    """The agents of a stage failed twice in the same way in this attempt."""
     reviewed_patch: str = ""
     """The commit that the reviewer of a REVIEW stage passed."""
     proof: StageProof | None = None

@@ -6,6 +6,7 @@ from pointsman.services.orchestrator.domain import builtin, events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignment, DesignResult, ResearchResult
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import Capability, Purpose, Severity, Trigger
+from pointsman.services.orchestrator.domain.failures import failed_alike
 from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR, MAX_REPLANS, Run
 
@@ -77,8 +78,8 @@ def reported(builder: DecisionBuilder, slots: Sequence[str]) -> None:
 
 def slot_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """Nobody could fill the slot: it is left out, openly."""
-    slot = assignment.slot
-    builder.emit(events.Researched(slot, "", usable=False, confidence=0.0, document=""))
+    slot, again = assignment.slot, failed_alike(assignment.setbacks)
+    builder.emit(events.Researched(slot, "", usable=False, confidence=0.0, document="", again=again))
     statement = f"nobody could find out: {builder.run.slots[slot].question}{because(last_setback(assignment))}"
     builder.risk(f"research-{slot}", statement, severity=Severity.MEDIUM)
     builder.transition(Trigger.RESULT_ARRIVED, slot)
@@ -99,6 +100,8 @@ def evaluate_research(builder: DecisionBuilder) -> None:
         builder.transition(Trigger.ENOUGH_INFO)
     elif run.replans >= MAX_REPLANS:
         builder.transition(Trigger.REPLAN_LIMIT, "research does not convince")
+    elif any(slot.again for slot in run.slots.values()):
+        builder.transition(Trigger.REPLAN_LIMIT, "nobody could find out what the plan asks")
     else:
         reason = "research is not sure enough" if usable else "no usable research report"
         builder.transition(Trigger.NEED_REPLAN, reason, is_replan=True)

@@ -11,6 +11,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.render.progress_lines import progress_lines
 from pointsman.cli.render.run_progress import PlainView
+from pointsman.cli.render.transition_lines import shortened
 
 
 def said(event: str, message: Message, *states: str) -> list[str]:
@@ -79,3 +80,10 @@ def test_each_agent_is_named_once_for_each_attempt_that_it_begins(capsys: pytest
         view.run(Run(), [item])
     printed = [line[10:] for line in capsys.readouterr().out.splitlines()]
     assert printed == ["T1: box-coder writes the code", "T1: box-coder writes the code, attempt 2"]
+
+
+def test_a_long_reason_ends_behind_a_word() -> None:
+    cut_off = shortened("word " * 100)
+    assert cut_off.endswith("word …")
+    assert len(cut_off) <= 300
+    assert shortened("short") == "short"

@@ -202,12 +202,12 @@ def test_a_lost_lease_stands_in_the_journal_and_changes_nothing() -> None:
 def test_a_failed_attempt_is_offered_again_and_the_third_is_the_last() -> None:
     driver = executing("T1")
     assignment = driver.open()[0]
-    for number in range(3):
+    for number, reason in enumerate(reasons := ("no model", "no disk", "no network")):
         (offered,) = driver.open()
         assert offered.assignment_id == assignment.assignment_id
-        assert offered.setbacks == tuple(f"cannot {n}" for n in range(number))
+        assert offered.setbacks == reasons[:number]
         epoch = driver.lease(assignment.assignment_id)
-        driver.send(commands.FailAssignment("run_1", assignment.assignment_id, epoch, "agent", f"cannot {number}"))
+        driver.send(commands.FailAssignment("run_1", assignment.assignment_id, epoch, "agent", reason))
     assert assignment not in driver.open()
     assert [event.name for event in driver.journal].count("assignment_retried") == 2
 

@@ -107,9 +107,9 @@ def test_a_task_of_a_run_that_was_cancelled_is_not_shown_as_running() -> None:
 def test_another_start_on_the_same_work_needs_room_in_the_budget_too() -> None:
     driver = Driver().with_budget(assignments=2).submit().settle()
     first = driver.open()[0].assignment_id
-    for number in (1, 2):
+    for reason in ("no model answers", "no disk"):
         epoch = driver.lease(first)
-        driver.send(commands.FailAssignment("run_1", first, epoch, "agent", f"no model answers ({number})"))
+        driver.send(commands.FailAssignment("run_1", first, epoch, "agent", reason))
     assert driver.run.question is not None
     assert driver.run.question.kind is Question.BUDGET
     assert driver.open() == []
@@ -117,4 +117,4 @@ def test_another_start_on_the_same_work_needs_room_in_the_budget_too() -> None:
     driver.reply(Reply.RAISE, budget=Budget(100, 0, 0, 0, 0, 0.0))
     (again,) = driver.open()
     assert again.assignment_id != first
-    assert again.setbacks == ("no model answers (1)", "no model answers (2)")
+    assert again.setbacks == ("no model answers", "no disk")

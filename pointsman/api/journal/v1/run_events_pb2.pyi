@@ -623,6 +623,7 @@ class Researched(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     RESTARTS_FIELD_NUMBER: _builtins.int
     DOCUMENT_FIELD_NUMBER: _builtins.int
+    AGAIN_FIELD_NUMBER: _builtins.int
     slot: _builtins.str
     """The slot."""
     agent_id: _builtins.str
@@ -635,6 +636,8 @@ class Researched(_message.Message):
     """The assignment that it ends."""
     restarts: _builtins.int
     """Starts of an agent on it, beyond the first, that were not counted before."""
+    again: _builtins.bool
+    """Nobody wrote a report: its agents failed twice in the same way."""
     @_builtins.property
     def usage(self) -> Global___Spent:
         """What the agent says that it spent."""
@@ -654,10 +657,11 @@ class Researched(_message.Message):
         usage: Global___Spent | None = ...,
         restarts: _builtins.int = ...,
         document: _handoff_pb2.ResearchReport | None = ...,
+        again: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "assignment_id", b"assignment_id", "confidence", b"confidence", "document", b"document", "restarts", b"restarts", "slot", b"slot", "usable", b"usable", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "agent_id", b"agent_id", "assignment_id", b"assignment_id", "confidence", b"confidence", "document", b"document", "restarts", b"restarts", "slot", b"slot", "usable", b"usable", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -799,6 +803,7 @@ class StageFailed(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     AGENT_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    AGAIN_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     stage: _builtins.str
@@ -807,6 +812,8 @@ class StageFailed(_message.Message):
     """Who did it; empty where no agent finished."""
     reason: _builtins.str
     """Why, in the words of whoever did it."""
+    again: _builtins.bool
+    """Its agents failed twice in the same way: no third try, a person is asked."""
     def __init__(
         self,
         *,
@@ -814,10 +821,11 @@ class StageFailed(_message.Message):
         stage: _builtins.str = ...,
         agent_id: _builtins.str = ...,
         reason: _builtins.str = ...,
+        again: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "reason", b"reason", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "agent_id", b"agent_id", "reason", b"reason", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -108,6 +108,8 @@ class StageFailure:
     stage: str
     agent_id: str
     reason: str
+    again: bool = False
+    """Its agents failed twice in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,8 @@ def _look_when_due(builder: DecisionBuilder, task_id: str, due_at: datetime) -> 
 
 def note_failure(builder: DecisionBuilder, task_id: str, failure: StageFailure) -> None:
     """Record why a stage failed."""
-    builder.emit(events.StageFailed(task_id, failure.stage, failure.agent_id, excerpt(failure.reason, 2000)))
+    said = excerpt(failure.reason, 2000)
+    builder.emit(events.StageFailed(task_id, failure.stage, failure.agent_id, said, failure.again))
 
 
 def _ask_about_stage(builder: DecisionBuilder, task_id: str) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pointsman.services.orchestrator.domain import builtin
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall, fail_run
 from pointsman.services.orchestrator.domain.commands import CallRefused
-from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import Call, Question, Severity, State, Trigger
-from pointsman.services.orchestrator.domain.events import Planned, PlanStored
-from pointsman.services.orchestrator.domain.model import Plan
+from pointsman.services.orchestrator.domain.events import ConfidenceSet, Planned, PlanStored
+from pointsman.services.orchestrator.domain.failures import TWICE_ALIKE, failed_alike
+from pointsman.services.orchestrator.domain.model import Assignment, Plan
 from pointsman.services.orchestrator.domain.run import CONFIDENCE_FLOOR
 
 
@@ -29,9 +30,19 @@ def take_plan(builder: DecisionBuilder, plan: Plan, principal: str = "") -> None
     builder.call(Call.STORE_PLAN, lambda call: StorePlan(call, epic_id, plan.document, audited))
 
 
-def planner_lost(builder: DecisionBuilder, why: str = "") -> None:
-    """No planner could do it: the built-in one does, and that is a risk."""
-    statement = f"no planner finished; the built-in plan of one task was used{because(why)}"
+def planner_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
+    """No planner could do it: the built-in one does; where two failed in the same way, a person is asked first."""
+    if failed_alike(assignment.setbacks):
+        builder.emit(ConfidenceSet(0.0))
+        reason = f"no planner finished{TWICE_ALIKE}{because(last_setback(assignment))}"
+        builder.transition(Trigger.CONFIDENCE_LT_0_6, reason)
+    else:
+        plan_without_planner(builder, because(last_setback(assignment)))
+
+
+def plan_without_planner(builder: DecisionBuilder, why: str = "") -> None:
+    """Take the built-in plan of one task, and note that as a risk."""
+    statement = f"no planner finished; the built-in plan of one task was used{why}"
     builder.risk("planner-lost", statement, severity=Severity.MEDIUM)
     take_plan(builder, builtin.plan(builder.run))
 
@@ -72,7 +83,7 @@ def _plan_refused(builder: DecisionBuilder, command: CallRefused) -> None:
         fail_run(builder, command)
     else:
         builder.risk("plan-refused", f"the planner's plan could not be stored: {command.reason}"[:1000])
-        planner_lost(builder)
+        plan_without_planner(builder)
 
 
 CALLS = (PeerCall(Call.STORE_PLAN, StorePlan, plan_stored, _plan_refused),)
