@@ -25,9 +25,9 @@ def main(arguments: Sequence[str]) -> None:
     sys.exit(asyncio.run(_run(folders, command, sys.stdin.read())))
 
 
-def say(kind: str, **fields: Any) -> None:
+def say(event_type: str, /, **fields: Any) -> None:
     """Print an event as one line."""
-    print(json.dumps({"type": kind, **fields}), flush=True)
+    print(json.dumps({"type": event_type, **fields}), flush=True)
 
 
 async def _run(folders: list[Path], command: list[str], prompt: str) -> int:

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.api.orchestrator.v1.agent_pb2 import LeaseKey
@@ -78,10 +80,13 @@ class Landing:
         request = pb.PutSnapshotRequest(agent_id=agent_id, lease=lease, repository_id=repository_id, snapshot=snapshot)
         await self._calls.mutate(self._stub.PutSnapshot, request)
 
-    async def snapshots(self, repository_id: str) -> Sequence[pb.Snapshot]:
-        """The present trees of live runs."""
-        request = pb.ListSnapshotsRequest(repository_id=repository_id)
-        return (await self._calls.call(self._stub.ListSnapshots, request)).snapshots
+    async def snapshots(
+        self, repository_id: str, have: Sequence[str] = (), after: Timestamp | None = None, wait_seconds: float = 0.0
+    ) -> pb.ListSnapshotsResponse:
+        """The present trees of live runs, without the bundles of commits that are there; waits for one after a time."""
+        request = pb.ListSnapshotsRequest(repository_id=repository_id, have_commits=have, after=after)
+        request.wait.FromMicroseconds(round(wait_seconds * 1_000_000))
+        return await self._calls.call(self._stub.ListSnapshots, request, wait_seconds + TAKE_MARGIN_SECONDS)
 
     async def put_predictions(self, repository_id: str, predictions: Sequence[pb.Prediction]) -> None:
         """Replaces what is predicted for a repository."""

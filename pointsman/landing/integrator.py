@@ -19,12 +19,13 @@ from pointsman.credentials.folder import CredentialRole
 from pointsman.landing.forge import ForgeAway
 from pointsman.landing.messages import Story, landing_message
 from pointsman.landing.permissions import Permissions
-from pointsman.landing.prediction import predict
+from pointsman.landing.prediction import Predictor
 from pointsman.landing.proposals import Proposals
 from pointsman.landing.proving import TreeProver
 from pointsman.landing.round import Item, Prove, Round, read_item
 from pointsman.landing.steps import Reach, Step
 from pointsman.landing.target import Blocked, Target
+from pointsman.landing.work import fetch_work
 from pointsman.project import InvalidProjectFile
 from pointsman.worker.base_project import project_at
 from pointsman.worker.folders import work_folder
@@ -34,7 +35,7 @@ from pointsman.worker.handoff import safe_name
 WAIT_SECONDS = 20.0
 KEEP_SECONDS = 10.0
 AWAY_SECONDS = 2.0
-PREDICT_SECONDS = 30.0
+PREDICT_PAUSE_SECONDS = 1.0
 MAX_BATCH = 32
 
 log = logging.getLogger("pointsman.integrator")
@@ -85,18 +86,20 @@ class Integrator:
                 await asyncio.gather(*beside, return_exceptions=True)
 
     async def _predict(self, client: Client, until: asyncio.Event) -> None:
-        """Tries live trees against each other, again and again."""
+        """Tries live trees against each other whenever there is a new one."""
+        assert self._clone is not None, "prepared before"
+        predictor = Predictor(self._clone, self._repository_id)
         while not until.is_set():
             with contextlib.suppress(CallFailed, GitFailed):
-                await self.predict(client)
+                await predictor.predict(client, WAIT_SECONDS)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(until.wait(), PREDICT_SECONDS)
+                await asyncio.wait_for(until.wait(), PREDICT_PAUSE_SECONDS)
 
-    async def predict(self, client: Client) -> None:
-        """Tries the live trees of the repository once."""
-        await self.prepare()
-        assert self._clone is not None, "prepared before"
-        await predict(client, self._clone, self._repository_id)
+    async def watch_trees(self, client: Client, until: asyncio.Event) -> None:
+        """Only sees conflicts coming, and lands nothing."""
+        async with client.acting_as(CredentialRole.INTEGRATOR, self.name) as own:
+            await self.prepare()
+            await self._predict(own, until)
 
     async def look(self, client: Client) -> None:
         """Looks once at the pull requests of the repository."""
@@ -201,7 +204,7 @@ class Integrator:
         """The entry with its work in the clone; one whose work cannot be had asks a person."""
         assert self._clone is not None, "prepared before"
         try:
-            await _fetch_work(client, self._clone, entry)
+            await fetch_work(client, self._clone, entry)
         except (GitFailed, NotFound) as error:
             found = pb.LandingFinding(kind=pb.FINDING_KIND_BLOCKED, text=f"the work cannot be had: {error}")
             await client.landing.report(self.name, entry, entry.epoch, found=found)
@@ -229,18 +232,6 @@ class Integrator:
 
 def _is_proposed(entry: pb.Entry) -> bool:
     return entry.terms.way == pb.LANDING_WAY_PULL_REQUEST
-
-
-async def _fetch_work(client: Client, clone: Clone, entry: pb.Entry) -> None:
-    """The work's commits, from the user's repository or from the bundle, within the bounds of every work."""
-    if not await clone.has(entry.base_commit):
-        await clone.fetch_source(entry.base_commit)
-    if not await clone.has(entry.commit):
-        if entry.bundle.sha256:
-            await clone.take_bundle(await client.artifacts.get(entry.bundle), entry.commit)
-        else:
-            await clone.fetch_source(entry.commit)
-    await clone.require_bounds(entry.commit, entry.base_commit)
 
 
 async def _delivery(client: Client, run_id: str) -> Delivery:

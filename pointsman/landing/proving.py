@@ -16,7 +16,7 @@ from pointsman.proof.snapshot import Repository
 from pointsman.proof.summary import runs_of
 from pointsman.proof.verdict import Decision
 from pointsman.worker.base_project import project_at
-from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
+from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments, pairs_after_seconds
 from pointsman.worker.survey import test_command_of
 
 MAX_TEXT = 12_000
@@ -68,7 +68,7 @@ class TreeProver:
         furnish = self._environments.furnisher(proven, lambda _said: None)
         with self._scratch() as folder:
             try:
-                runner = CommandRunner(self._repository, folder / "work", furnish)
+                runner = CommandRunner(self._repository, folder / "work", furnish, pairs_after_seconds(project))
                 proof = await Prover(self._repository, runner, self._baselines).prove(request)
             except DeliveryNotInstallable as error:
                 return Outcome(ok=False, text=str(error))

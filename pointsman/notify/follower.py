@@ -1,70 +1,114 @@
 """Follows the journal and sends a notice for every question; its place survives crashes."""
 
-import json
-from dataclasses import dataclass, field
-from pathlib import Path
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from pointsman._shared.files import atomic_write
+from pointsman._shared.system_time import now_seconds
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.client import Client, NotFound
-from pointsman.notify.notice import Notice, notice_of
+from pointsman.notify.notice import Notice, digest_of, notice_of
+from pointsman.notify.place import Pending, Place
+from pointsman.notify.policy import Policy
 
-MAX_NOTIFIED = 1000
+ASKING = frozenset({"asked"})
+"""The event of a question."""
+LOOK_SECONDS = 30.0
+"""How often due notices are looked for at the least: the clock of the machine may be set, or have slept."""
 
 
 class Sender(Protocol):
     """Takes notices; returns when one was taken."""
 
     async def send(self, notice: Notice) -> None:
-        """Send until it is taken."""
+        """Sends until it is taken."""
+
+
+def local_now() -> datetime:
+    """The time of the machine's time zone, in which quiet hours are written."""
+    return datetime.fromtimestamp(now_seconds()).astimezone()
 
 
 @dataclass(slots=True)
-class Place:
-    """How far the journal was followed, and the ids of the notices that were sent."""
+class Follower:
+    """Notifies the first receiver of every question, and the second of those that stay unanswered."""
 
-    path: Path
-    position: int = 0
-    notified: list[str] = field(default_factory=list)
+    client: Client
+    place: Place
+    first: Sender
+    second: Sender | None = None
+    policy: Policy = field(default_factory=Policy)
+    console: str = ""
+    now: Callable[[], datetime] = local_now
+    _added: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @classmethod
-    def read(cls, path: Path) -> "Place":
-        """The stored place; a new one where there is none."""
-        if not path.exists():
-            return cls(path)
-        stored = json.loads(path.read_text())
-        return cls(path, int(stored["position"]), list(stored["told"]))
+    async def run(self) -> None:
+        """Follows and sends; does not end."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow())
+            group.create_task(self._send())
 
-    def move(self, position: int, notified: str = "") -> None:
-        """Moves on and writes the file before anything else happens."""
-        self.position = position
-        if notified:
-            self.notified = [*self.notified, notified][-MAX_NOTIFIED:]
-        atomic_write(self.path, json.dumps({"position": self.position, "told": self.notified}))
+    async def _follow(self) -> None:
+        """A question is stored with the position behind it: what was read is sent, after a crash too."""
+        async for transition in self.client.runs.changes(self.place.position):
+            notice = await self._asked_by(transition)
+            if notice is None:
+                self.place.position = transition.position
+                continue
+            self.place.add(transition.position, Pending(notice.id, notice.run_id, self.policy.due(self.now())))
+            self._added.set()
 
+    async def _send(self) -> None:
+        while True:
+            self._added.clear()
+            await self.send_due()
+            wait = min((one.due_at - self.now() for one in self.place.pending), default=timedelta(seconds=LOOK_SECONDS))
+            try:
+                async with asyncio.timeout(min(max(wait.total_seconds(), 0.0), LOOK_SECONDS)):
+                    await self._added.wait()
+            except TimeoutError:
+                continue
 
-async def follow(client: Client, place: Place, sender: Sender, console: str = "") -> None:
-    """Sends a notice for every question from the place on; does not end."""
-    async for transition in client.runs.changes(place.position):
-        notice = await _notice(client, transition, console)
-        if notice is None or notice.id in place.notified:
-            place.position = transition.position
-            continue
-        await sender.send(notice)
-        place.move(transition.position, notice.id)
+    async def send_due(self) -> None:
+        """Sends the notices that are due, those of questions that were answered meanwhile excepted."""
+        due = self.place.due(self.now(), whole=self.policy.digest_minutes > 0)
+        first = [one for one in due if not one.escalated]
+        open_ones = [(one, notice) for one in first if (notice := await self._open(one)) is not None]
+        for group in [open_ones] if self.policy.digest_minutes else [[one] for one in open_ones]:
+            if group:
+                await self.first.send(digest_of([notice for _, notice in group]))
+        for one in first:
+            self.place.finish(one, self._escalation(one, [pending for pending, _ in open_ones]))
+        for one in due:
+            if one.escalated:
+                await self._escalate(one)
 
+    def _escalation(self, sent: Pending, still_open: Sequence[Pending]) -> Pending | None:
+        if self.second is None or not self.policy.escalate_minutes or sent not in still_open:
+            return None
+        due_at = self.now() + timedelta(minutes=self.policy.escalate_minutes)
+        return replace(sent, due_at=due_at, escalated=True)
 
-async def _notice(client: Client, transition: Transition, console: str) -> Notice | None:
-    """The question that a run has after a transition; None when it was answered meanwhile."""
-    if transition.event not in ASKING:
-        return None
-    try:
-        run = await client.runs.get(transition.entity_id)
-    except NotFound:
-        return None
-    return notice_of(run, console) if run.HasField("question") else None
+    async def _escalate(self, question: Pending) -> None:
+        notice = await self._open(question)
+        if notice is not None and self.second is not None:
+            await self.second.send(notice)
+        self.place.finish(question)
 
+    async def _asked_by(self, transition: Transition) -> Notice | None:
+        """The question that a run has after a transition; None when it was answered meanwhile."""
+        return await self._notice(transition.entity_id) if transition.event in ASKING else None
 
-ASKING = frozenset({"asked"})
-"""The event of a question."""
+    async def _open(self, question: Pending) -> Notice | None:
+        """The notice of a question that still waits for its answer."""
+        notice = await self._notice(question.run_id)
+        return notice if notice is not None and notice.id == question.id else None
+
+    async def _notice(self, run_id: str) -> Notice | None:
+        try:
+            run = await self.client.runs.get(run_id)
+        except NotFound:
+            return None
+        return notice_of(run, self.console) if run.HasField("question") else None

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -23,7 +24,10 @@ class Receiver(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A question that waits for a person; its id names run and question, so that a repeated notice is known as one."""
+    """A question that waits for a person, or several as a digest, which has no run.
+
+    The id names run and question, so that a repeated notice is known as one.
+    """
 
     id: str
     run_id: str
@@ -34,7 +38,7 @@ class Notice:
     @property
     def line(self) -> str:
         """The notice as one line."""
-        return f"{self.run_id} asks: {self.question}"
+        return f"{self.run_id} asks: {self.question}" if self.run_id else self.question
 
 
 def notice_of(run: Run, console: str) -> Notice:
@@ -42,6 +46,17 @@ def notice_of(run: Run, console: str) -> Notice:
     takes = tuple(AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower() for kind in run.question.takes)
     link = f"{console.rstrip('/')}/#/runs/{run.id}" if console else ""
     return Notice(f"{run.id}.{run.question.id}", run.id, printable(run.question.text)[:MAX_TEXT], takes, link)
+
+
+def digest_of(notices: Sequence[Notice]) -> Notice:
+    """One notice for several questions; that of one question is the notice itself."""
+    first, *others = notices
+    if not others:
+        return first
+    name = hashlib.sha256("\n".join(one.id for one in notices).encode()).hexdigest()[:16]
+    question = f"{len(notices)} questions wait: {'; '.join(one.line for one in notices)}"
+    link = f"{first.link.partition('/#/')[0]}/#/people" if first.link else ""
+    return Notice(f"digest.{name}", "", question[:MAX_TEXT], (), link)
 
 
 def body_of(notice: Notice, receiver: Receiver) -> bytes:
@@ -52,7 +67,7 @@ def body_of(notice: Notice, receiver: Receiver) -> bytes:
         how = f"\n<{notice.link}|Answer in the console>" if notice.link else ""
         return json.dumps({"text": f"{_slack(notice.line)}{how}"}).encode()
     value: dict[str, Any] = {
-        "id": notice.id, "type": "question", "run_id": notice.run_id, "question": notice.question,
+        "id": notice.id, "type": "question" if notice.run_id else "digest", "run_id": notice.run_id, "question": notice.question,
         "answers": list(notice.answers), "link": notice.link,
     }  # fmt: skip
     return json.dumps(value).encode()

@@ -60,12 +60,24 @@ DELIVER: Mapping[str, Key] = {
     "squash": Key(values.flag, "Whether a run becomes one commit."),
     "auto": Key(values.flag, "Whether `pointsman run` puts its work into the queue by itself."),
 }
+NOTIFY: Mapping[str, Key] = {
+    "webhook": Key(values.web_address, "Address that takes JSON about each question."),
+    "slack": Key(values.web_address, "Address of an incoming webhook of Slack."),
+    "ntfy": Key(values.web_address, "Address of a topic of ntfy."),
+    "secret_file": Key(
+        values.path_on_machine, "File with the secret that signs notices; it is never in the repository."
+    ),
+    "console": Key(values.web_address, "Address of the console, for links to the question."),
+    "quiet": Key(values.hours, "Hours without notices, in the machine's time zone; they come afterwards."),
+    "digest_minutes": Key(values.integer(1, 1440), "Minutes for which questions are gathered for one notice."),
+    "escalate": Key(values.web_address, "Address of a second receiver of the same kind."),
+    "escalate_minutes": Key(values.integer(1, 10_080), "Minutes without an answer after which it is notified."),
+}
 SECTIONS: Mapping[str, Mapping[str, Key]] = {
     "workspace": WORKSPACE,
     "proof": PROOF,
     "crew": CREW,
     "budget": BUDGET,
     "deliver": DELIVER,
+    "notify": NOTIFY,
 }
-RESERVED = ("notify",)
-"""Sections that later features read; their keys are not checked."""

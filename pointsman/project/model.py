@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from pointsman._shared.hours import Hours
 from pointsman.project.command_line import Command
 
 SETUP_SECONDS = 900
@@ -85,6 +86,21 @@ class DeliverSection:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifySection:
+    """`[notify]`: who learns that a run asks, and when; no command, because a change of the file must not run one."""
+
+    webhook: str = ""
+    slack: str = ""
+    ntfy: str = ""
+    secret_file: str = ""
+    console: str = ""
+    quiet: Hours | None = None
+    digest_minutes: int = 0
+    escalate: str = ""
+    escalate_minutes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectFile:
     """A whole `pointsman.toml`."""
 
@@ -93,5 +109,6 @@ class ProjectFile:
     crew: Crew = field(default_factory=Crew)
     budget: Budget = field(default_factory=Budget)
     deliver: DeliverSection = field(default_factory=DeliverSection)
+    notify: NotifySection = field(default_factory=NotifySection)
     given: frozenset[str] = frozenset()
     """The keys that the file names, such as `proof.verify`; all others have their default."""

@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from pointsman.project import values
-from pointsman.project.keys import RESERVED, SECTIONS
-from pointsman.project.model import Budget, Crew, DeliverSection, ProjectFile, ProofSection, WorkspaceSection
+from pointsman.project.keys import SECTIONS
+from pointsman.project.model import (
+    Budget,
+    Crew,
+    DeliverSection,
+    NotifySection,
+    ProjectFile,
+    ProofSection,
+    WorkspaceSection,
+)
 from pointsman.project.problems import InvalidProjectFile, Problem, Problems
 
 FILE_NAME = "pointsman.toml"
@@ -27,12 +35,10 @@ def read_project_file(content: bytes) -> ProjectFile:
         if not isinstance(table, dict):
             problems.add(name, _misplaced(name))
         elif name in SECTIONS:
-            found[name] = _read_section(problems, name, table)
+            found[name] = read_section(problems, name, table)
             given |= {f"{name}.{key}" for key in table}
-        elif name not in RESERVED:
-            problems.add(name, f"there is no section [{name}]; {values.closest(name, (*SECTIONS, *RESERVED))}")
         else:
-            given.add(name)
+            problems.add(name, f"there is no section [{name}]; {values.closest(name, tuple(SECTIONS))}")
     if problems.found:
         raise InvalidProjectFile(FILE_NAME, problems.found)
     return ProjectFile(
@@ -41,6 +47,7 @@ def read_project_file(content: bytes) -> ProjectFile:
         Crew(**found.get("crew", {})),
         Budget(**found.get("budget", {})),
         DeliverSection(**found.get("deliver", {})),
+        NotifySection(**found.get("notify", {})),
         frozenset(given),
     )
 
@@ -63,11 +70,6 @@ def read_include_file(content: bytes) -> tuple[str, ...]:
     if problems.found:
         raise InvalidProjectFile(INCLUDE_FILE_NAME, problems.found)
     return tuple(found)
-
-
-def unused_sections(project: ProjectFile) -> tuple[str, ...]:
-    """The given sections that nothing reads yet."""
-    return tuple(sorted(project.given.intersection(RESERVED)))
 
 
 def _decode(content: bytes, file_name: str) -> str:
@@ -96,12 +98,23 @@ def _misplaced(name: str) -> str:
     homes = [section for section, keys in SECTIONS.items() if name in keys]
     if homes:
         return f"stands in no section; put it below [{homes[0]}]"
-    if name in SECTIONS or name in RESERVED:
+    if name in SECTIONS:
         return f"is a section; write [{name}] on a line of its own"
-    return f"stands in no section; sections are {', '.join((*SECTIONS, *RESERVED))}"
+    return f"stands in no section; sections are {', '.join(SECTIONS)}"
 
 
-def _read_section(problems: Problems, section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+def _check_receivers(problems: Problems, notify: Mapping[str, Any]) -> None:
+    """Adds the problems of `[notify]` that no key has by itself."""
+    receivers = [name for name in ("webhook", "slack", "ntfy") if name in notify]
+    if len(receivers) > 1:
+        problems.add(f"notify.{receivers[1]}", f"stands beside {receivers[0]}; name one receiver")
+    if ("escalate" in notify) != ("escalate_minutes" in notify):
+        missing = "escalate" if "escalate_minutes" in notify else "escalate_minutes"
+        problems.add("notify", f"lacks {missing}: escalate and escalate_minutes go together")
+
+
+def read_section(problems: Problems, section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of one section; adds what is wrong to the problems."""
     keys, found = SECTIONS[section], {}
     for name, value in table.items():
         where = f"{section}.{name}"
@@ -113,4 +126,6 @@ def _read_section(problems: Problems, section: str, table: Mapping[str, Any]) ->
         read = keys[name].read(problems, where, value)
         if read is not None:
             found[name] = read
+    if section == "notify":
+        _check_receivers(problems, table)
     return found

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from pointsman._shared.hours import Hours, InvalidHours, read_hours
 from pointsman.project.command_line import Command, InvalidCommand, split_command
 from pointsman.project.model import CrewMember
 from pointsman.project.problems import Problems
@@ -72,6 +73,25 @@ def list_of(read: Reader, wanted: str) -> Reader:
         return tuple(item for item in read_items if item is not None)
 
     return read_list
+
+
+def web_address(problems: Problems, key: str, value: Any) -> str | None:
+    """An address of the web."""
+    given = text(problems, key, value)
+    if given is not None and not given.startswith(("http://", "https://")):
+        problems.add(key, "takes an address that begins with http:// or https://", given)
+        return None
+    return given
+
+
+def hours(problems: Problems, key: str, value: Any) -> Hours | None:
+    """A span of the day."""
+    given = text(problems, key, value)
+    try:
+        return None if given is None else read_hours(given)
+    except InvalidHours as error:
+        problems.add(key, str(error), given)
+    return None
 
 
 def command(problems: Problems, key: str, value: Any) -> Command | None:

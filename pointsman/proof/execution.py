@@ -110,7 +110,15 @@ def always(furnishing: Furnishing) -> Furnish:
 class CommandRunner:
     """Runs commands, each in a fresh checkout with a fresh home; nothing that one leaves behind is there for another."""
 
-    def __init__(self, repository: Repository, folder: Path, furnishing: Furnishing | Furnish | None = None) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        folder: Path,
+        furnishing: Furnishing | Furnish | None = None,
+        pairs_after_seconds: float | None = None,
+    ) -> None:
+        self.pairs_after_seconds = pairs_after_seconds
+        """How long a command takes before two of its runs may share the machine; None where they never may."""
         self._repository = repository
         self._folder = folder
         self._furnish = furnishing if callable(furnishing) else always(furnishing or Furnishing())

@@ -1,5 +1,6 @@
 """Proves a delivery: runs the base, the delivery, and the delivery with the base's protected files, and judges."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -154,11 +155,12 @@ class Prover:
     async def _command(self, request: ProofRequest, plan: TreePlan, base: ProofRun) -> CommandFacts:
         """Everything about one command: the base's tests first, so that the author's cannot prepare anything for them."""
         tree = await restored_tree(self._repository, plan)
-        restored, flaky = await self._stable(Purpose.RESTORED, tree, base)
+        begun = await self._first_runs(tree, plan, base)
+        restored, flaky = await self._stable(begun[Purpose.RESTORED], tree, base)
         repeated = await self._repeated(plan.base, tree, base, restored, request.repeat)
         delivered, flaky_too = restored, tuple[str, ...]()
         if restored.tree != plan.delivered.tree:
-            delivered, flaky_too = await self._stable(Purpose.DELIVERED, plan.delivered, base)
+            delivered, flaky_too = await self._stable(begun[Purpose.DELIVERED], plan.delivered, base)
         renames = await self._renames(plan, base.report, delivered.report)
         in_delivered = compare(base.report, delivered.report, renames)
         return CommandFacts(
@@ -175,12 +177,30 @@ class Prover:
             unsteady=tuple(sorted(repeated.unsteady)),
         )
 
-    async def _stable(self, purpose: Purpose, tree: Snapshot, base: ProofRun) -> tuple[ProofRun, tuple[str, ...]]:
-        """Runs a command, again when it does not hold; what passes the second time is flaky."""
-        run = await self._runner.run(purpose, tree, base.command)
+    async def _first_runs(self, tree: Snapshot, plan: TreePlan, base: ProofRun) -> dict[Purpose, ProofRun]:
+        """The command with the base's tests and on the delivery: at the same time where neither can see the other.
+
+        Where only tests changed, the base's tests on the delivered sources are the base itself, which was run.
+        """
+        trees = {Purpose.RESTORED: tree, Purpose.DELIVERED: plan.delivered}
+        if tree.tree == plan.delivered.tree:
+            del trees[Purpose.DELIVERED]
+        if tree.tree == plan.base.tree:
+            del trees[Purpose.RESTORED]
+        after = self._runner.pairs_after_seconds
+        in_pairs = after is not None and base.seconds >= after
+        turns = [list(trees.items())] if in_pairs else [[one] for one in trees.items()]
+        found = {} if Purpose.RESTORED in trees else {Purpose.RESTORED: replace(base, purpose=Purpose.RESTORED)}
+        for turn in turns:
+            runs = await asyncio.gather(*(self._runner.run(purpose, one, base.command) for purpose, one in turn))
+            found |= {run.purpose: run for run in runs}
+        return found
+
+    async def _stable(self, run: ProofRun, tree: Snapshot, base: ProofRun) -> tuple[ProofRun, tuple[str, ...]]:
+        """A run, or a second one, alone, where it does not hold; what passes the second time is flaky."""
         if _holds(run, base):
             return run, ()
-        again = await self._runner.run(purpose, tree, base.command)
+        again = await self._runner.run(run.purpose, tree, base.command)
         if _holds(again, base):
             return again, _recovered(run.report, again.report) or (" ".join(base.command),)
         return run, ()

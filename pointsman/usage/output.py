@@ -1,9 +1,10 @@
 """Reads what an agent prints as JSON lines: its words for people, its usage for the budget, its failures."""
 
 import json
+import time
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,40 @@ from pointsman.usage.prices import cost_micros
 MAX_LINE = 4 * 1024 * 1024
 MAX_FAILURES = 400
 MAX_SAID = 1_000_000
+MAX_TOOL_CALLS = 1000
 
 
 @dataclass(slots=True)
 class Used:
     """What an agent used; a cost of None is unknown."""
 
-    tokens: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    undivided_tokens: int = 0
+    """Tokens of prompts and answers, where the agent reports only their sum."""
     cost_micros: int | None = None
     model: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.input_tokens + self.output_tokens + self.undivided_tokens
 
     @property
     def unpriced_tokens(self) -> int:
         """The tokens whose price nobody knows."""
         return self.tokens if self.cost_micros is None else 0
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A call of a tool by an agent, as it reports it; never what was called with."""
+
+    id: str
+    kind: str
+    begin_ns: int
+    end_ns: int = 0
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -36,8 +57,10 @@ class AgentOutput:
     format: str
     show: Callable[[bytes], None]
     """Takes what people are to see."""
+    now_ns: Callable[[], int] = time.time_ns
     failures: list[str] = field(default_factory=list)
     """Lines that report a failure, and lines that are no JSON."""
+    tool_calls: dict[str, ToolCall] = field(default_factory=dict)
     _used: Used = field(default_factory=Used)
     _reported_micros: int = 0
     _said: bytearray = field(default_factory=bytearray)
@@ -69,8 +92,9 @@ class AgentOutput:
         """What it used; None where it reported nothing."""
         if not self._used.tokens:
             return None
-        known = self._reported_micros or cost_micros(self._used.model, self._used.tokens)
-        return Used(self._used.tokens, known, self._used.model)
+        used = self._used
+        listed = cost_micros(used.model, used.input_tokens, used.output_tokens, used.undivided_tokens)
+        return replace(used, cost_micros=self._reported_micros or listed)
 
     def _line(self, line: bytes) -> None:
         event = _event(line) if self.format else None
@@ -88,18 +112,28 @@ class AgentOutput:
             self._keep(line.decode(errors="replace"))
         if kind == form["usage"]["type"]:
             self._add(form["usage"], event)
+        if "tools" in form:
+            self._follow_tool(form["tools"], kind, event)
         model = form.get("model", {})
         if kind == model.get("type"):
             self._used.model = next(iter(_at(event, model["keys"], keys=True)), self._used.model)
 
     def _add(self, form: dict[str, Any], event: dict[str, Any]) -> None:
-        tokens = sum(_numbers(value) for path in form["tokens"] for value in _at(event, path))
         cost = sum(_numbers(value) for value in _at(event, form["cost"])) if "cost" in form else 0
+        used = self._used
         if form["take"] == "last":
-            self._used.tokens, self._reported_micros = int(tokens), round(cost * 1_000_000)
-        else:
-            self._used.tokens += int(tokens)
-            self._reported_micros += round(cost * 1_000_000)
+            used.input_tokens = used.output_tokens = used.undivided_tokens = self._reported_micros = 0
+        used.input_tokens += _tokens(event, form.get("input", ()))
+        used.output_tokens += _tokens(event, form.get("output", ()))
+        used.undivided_tokens += _tokens(event, form.get("both", ()))
+        self._reported_micros += round(cost * 1_000_000)
+
+    def _follow_tool(self, form: dict[str, str], kind: str, event: dict[str, Any]) -> None:
+        name = str(event.get(form["id"], ""))
+        if kind == form["begin"] and name not in self.tool_calls and len(self.tool_calls) < MAX_TOOL_CALLS:
+            self.tool_calls[name] = ToolCall(name, str(event.get(form["kind"], "")), self.now_ns())
+        elif kind == form["end"] and (call := self.tool_calls.get(name)) is not None:
+            call.end_ns, call.failed = self.now_ns(), event.get(form["status"]) == form["failed"]
 
     def _keep(self, line: str) -> None:
         if line.strip():
@@ -146,6 +180,10 @@ def _at(value: Any, path: str, *, keys: bool = False) -> Iterator[Any]:
             yield from one[name]
         else:
             yield one[name]
+
+
+def _tokens(event: dict[str, Any], paths: Sequence[str]) -> int:
+    return int(sum(_numbers(value) for path in paths for value in _at(event, path)))
 
 
 def _numbers(value: Any) -> float:

@@ -31,7 +31,10 @@ def price_of(model: str) -> Price | None:
     return next((price for price in prices() if name.startswith(price.match)), None)
 
 
-def cost_micros(model: str, tokens: int) -> int | None:
-    """What tokens of a model cost at the most, in millionths of a dollar: all at the dearer of its two prices."""
+def cost_micros(model: str, input_tokens: int, output_tokens: int, undivided_tokens: int = 0) -> int | None:
+    """What tokens of a model cost at the most, in millionths of a dollar; undivided ones at the dearer of the two prices."""
     price = price_of(model)
-    return None if price is None else round(tokens * max(price.input, price.output))
+    if price is None:
+        return None
+    dearer = max(price.input, price.output)
+    return round(input_tokens * price.input + output_tokens * price.output + undivided_tokens * dearer)

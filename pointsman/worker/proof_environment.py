@@ -1,5 +1,6 @@
 """Furnishes the sandbox of a proof: the environment that set-up made for the base, and what the project file allows."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from pointsman.proof.execution import Furnish, Furnishing
 from pointsman.proof.protection.manifests import split_manifest
 from pointsman.proof.protection.rules import default_table
 from pointsman.proof.snapshot import Repository, Snapshot
-from pointsman.sandbox import Limits
+from pointsman.sandbox import Level, Limits, available_level
 from pointsman.worker.base_project import source_at
 from pointsman.worker.ports import lease_services
 
@@ -29,6 +30,10 @@ CODE = frozenset(
     {"setup.py", ".pnpmfile.cjs", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"}
 )
 """Manifests that are programs: those of a delivery are never run by set-up."""
+ENOUGH_PROCESSORS = 2
+PAIRS_AFTER_SECONDS = 5.0
+PAIRS_AFTER_SECONDS_WITH_SETUP = 30.0
+"""With set-up a second run at the same time needs a second environment, which a short command is not worth."""
 Say = Callable[[str], None]
 
 
@@ -104,6 +109,14 @@ class ProofEnvironments:
             prepare=partial(_prepare, base, environment),
             python_path=_python_path(environment.tree, snapshot),
         )
+
+
+def pairs_after_seconds(project: ProjectFile) -> float | None:
+    """How long a command takes before two of its runs share the machine; None where they could meet, or have no room."""
+    alone = project.proof.network or available_level() < Level.NAMESPACES
+    if alone or (os.cpu_count() or 1) < ENOUGH_PROCESSORS:
+        return None
+    return PAIRS_AFTER_SECONDS_WITH_SETUP if project.workspace.setup else PAIRS_AFTER_SECONDS
 
 
 async def changed_manifests(base: ProofBase, snapshot: Snapshot) -> dict[str, bytes]:

@@ -20,14 +20,14 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as pb
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
+from pointsman.usage.output import ToolCall
 from pointsman.worker.results import completion
 from pointsman.worker.roles import CREDENTIAL_ROLES, NOT_BILLED, Billing
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
 from pointsman.worker.transcript import Transcript
 
 MAX_ERROR = 4000
-HAND_IN_PATIENCE_SECONDS = 600.0
-RETURN_PATIENCE_SECONDS = 5.0
+HAND_IN_PATIENCE_SECONDS, RETURN_PATIENCE_SECONDS = 600.0, 5.0
 POLL_SECONDS = 20.0
 POLL_PATIENCE_SECONDS, AWAY_SECONDS = 5.0, 2.0
 """How long a poll is retried before the control plane counts as unreachable, and the pause before the next poll."""
@@ -72,6 +72,7 @@ class Job:
     """What the agent prints; people can watch it, and it is stored with the assignment."""
     attributes: dict[str, str | int] = field(default_factory=dict)
     """What the handler adds to the span of the work; undeclared names are dropped."""
+    tool_calls: list[ToolCall] = field(default_factory=list)
 
     @property
     def assignment(self) -> assignments.Assignment:
@@ -228,6 +229,7 @@ class Worker:
         finally:
             attributes: dict[str, str | int] = {"pointsman.assignment.tokens": job.usage.tokens, **job.attributes}
             self._spans.record(job.lease, (job.agent_id, job.role), begin_ns, outcome, attributes)
+            self._spans.record_tools(job.lease, job.tool_calls)
 
     async def _poll(self, client: Client, agent_id: str, wanted: pb.Wanted) -> Sequence[pb.Lease]:
         """Waits for leases or for the stop; an unreachable control plane is polled again later."""

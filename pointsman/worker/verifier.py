@@ -25,7 +25,12 @@ from pointsman.worker.commit_message import merge_message
 from pointsman.worker.delivery_terms import NO_TERMS, Terms, keep_output, read_terms
 from pointsman.worker.evidence import command_evidence
 from pointsman.worker.git import Clone, GitFailed
-from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
+from pointsman.worker.proof_environment import (
+    DeliveryNotInstallable,
+    ProofBase,
+    ProofEnvironments,
+    pairs_after_seconds,
+)
 from pointsman.worker.proof_messages import proof_message
 from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.stage_verdict import stage_verdict
@@ -205,7 +210,8 @@ class Verifier:
         if not request.commands:
             return None
         repository = Repository(clone.path)
-        runner = CommandRunner(repository, place.folder / "proof", place.furnish)
+        pairs_after = pairs_after_seconds(place.project)
+        runner = CommandRunner(repository, place.folder / "proof", place.furnish, pairs_after)
         return await Prover(repository, runner, self._baselines).prove(request)
 
     async def _without_repository(

@@ -2,12 +2,14 @@
 
 For each way in which a run can be hard on its trace (a service killed in its middle, all of them killed, two days of
 waiting over three restarts; over OTLP/gRPC and over OTLP/HTTP): as many spans as the journals have transitions, under
-the same ids, with one root and a whole tree.
+the same ids, with one root and a whole tree. Over OTLP/HTTP the GenAI conventions are opted in to: the run is the one
+workflow, and an agent's plan and tool calls stand below its work.
 """
 
 import asyncio
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -21,6 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pointsman._shared.otlp.span_record import now_ns
+from pointsman.api.orchestrator.v1 import agent_pb2, assignment_pb2
+from pointsman.usage.output import ToolCall
+from pointsman.worker.spans import DONE, WorkSpans
 from tests.helpers.eventually import eventually
 from tests.helpers.traces import Arrived, differences, roots_of, transitions_of
 from tests.scenarios.tracing import Traced, killed_process, killed_services, two_days_of_waiting
@@ -40,7 +46,12 @@ class Phoenix:
     def variables(self, protocol: str) -> dict[str, str]:
         """What tells a service to send its spans here."""
         port = self.grpc_port if protocol == "grpc" else self.http_port
-        return {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+        genai = "" if protocol == "grpc" else "gen_ai_latest_experimental"
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+            "OTEL_SEMCONV_STABILITY_OPT_IN": genai,
+        }
 
     def spans(self, trace_id: str) -> list[Arrived]:
         """What it has of a trace."""
@@ -143,7 +154,7 @@ async def prove(back_end: Phoenix, folder: Path) -> int:
             data = folder / f"{name}-{protocol[:4]}"
             async with scenario(data, back_end.variables(protocol)) as all_runs:
                 for traced in all_runs:
-                    await _proved(back_end, data, traced)
+                    await _proved(back_end, data, traced, [] if protocol == "grpc" else ["invoke_workflow run"])
                     spans = back_end.spans(traced.trace_id)
                     row: dict[str, str | int] = {
                         "scenario": name,
@@ -155,10 +166,37 @@ async def prove(back_end: Phoenix, folder: Path) -> int:
                     row |= {"transitions": len(transitions_of(data, traced.run_id, traced.trace_id))}
                     print(json.dumps({**row, "spans": len(spans), "roots": len(roots_of(spans))}), flush=True)
                     proved += 1
+    await _genai(back_end)
     return proved
 
 
-async def _proved(back_end: Phoenix, data: Path, traced: Traced) -> None:
+async def _genai(back_end: Phoenix) -> None:
+    """An agent's plan and its tool calls, below its work."""
+    os.environ.update(back_end.variables("http/protobuf"))
+    trace_id = secrets.token_hex(16)
+    assignment = assignment_pb2.Assignment(
+        id="run_1.a1",
+        run_id="run_1",
+        purpose=assignment_pb2.PURPOSE_PLAN,
+        traceparent=f"00-{trace_id}-{secrets.token_hex(8)}-01",
+    )
+    lease, spans = agent_pb2.Lease(assignment=assignment, epoch=1), WorkSpans()
+    async with spans.open():
+        begin = now_ns()
+        spans.record(lease, ("box-planner", "planner"), begin, DONE, {"gen_ai.usage.input_tokens": 100})
+        spans.record_tools(lease, [ToolCall("c1", "read", begin, now_ns())])
+
+    async def arrived() -> bool:
+        found = {span.name: span for span in await asyncio.to_thread(back_end.spans, trace_id)}
+        work = found.pop("invoke_agent planner", None)
+        below = {name for name, span in found.items() if work is not None and span.parent_id == work.span_id}
+        return below == {"plan", "execute_tool read"}
+
+    await eventually(arrived, ARRIVE_SECONDS)
+    print(json.dumps({"scenario": "genai", "spans": 3}), flush=True)
+
+
+async def _proved(back_end: Phoenix, data: Path, traced: Traced, expected: Sequence[str]) -> None:
     wrong: list[str] = []
 
     async def whole() -> bool:
@@ -166,6 +204,8 @@ async def _proved(back_end: Phoenix, data: Path, traced: Traced) -> None:
         ids = [span.span_id for span in spans]
         wrong[:] = differences(spans, data, traced.run_id, traced.trace_id)
         wrong.extend(["a span is there twice"] if len(set(ids)) != len(ids) else [])
+        workflows = [span.name for span in spans if span.attributes.get("gen_ai.operation.name") == "invoke_workflow"]
+        wrong.extend([] if workflows == expected else [f"workflows: {workflows}"])
         return not wrong and traced.state == "COMPLETE"
 
     try:

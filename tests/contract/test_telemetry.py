@@ -16,6 +16,7 @@ from pointsman.api.handoff.v1 import handoff_pb2
 from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, assignment_pb2
 from pointsman.api.router.v1 import decision_pb2, log_pb2
 from pointsman.services.chassis.telemetry.recording import call_recorder
+from pointsman.usage.output import ToolCall
 from pointsman.worker.spans import DONE, GIVEN_UP, WorkSpans
 from tests.contract.router.routers import served
 from tests.helpers.collector import Collector, collector, http_collector, values_of
@@ -241,6 +242,34 @@ async def test_an_agents_work_is_a_span_below_what_asked_for_it(monkeypatch: pyt
     assert (shown["gen_ai.operation.name"], shown["gen_ai.agent.id"]) == ("invoke_agent", "box-coder")
     assert (shown["gen_ai.conversation.id"], shown["pointsman.assignment.outcome"]) == ("run_1", "given_up")
     assert shown.keys() <= ATTRIBUTES.keys()
+
+
+async def test_a_plan_and_tool_calls_are_spans_below_the_agents_work_with_the_opt_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
+    assignment = assignment_pb2.Assignment(
+        id="run_1.a1", run_id="run_1", purpose=assignment_pb2.PURPOSE_PLAN, traceparent=OUTER
+    )
+    lease, spans = agent_pb2.Lease(assignment=assignment, epoch=1), WorkSpans()
+    async with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
+        async with spans.open():
+            begin = now_ns()
+            spans.record(lease, ("box", "planner"), begin, DONE, {"gen_ai.usage.input_tokens": 100})
+            spans.record_tools(
+                lease, [ToolCall("c1", "read", begin, begin + 5), ToolCall("c2", "edit", begin, 0, True)]
+            )
+            await eventually(lambda: _count(kept, 4), 30)
+    by_name = {span.name: span for span in kept.spans}
+    assert by_name.keys() == {"invoke_agent planner", "plan", "execute_tool read", "execute_tool edit"}
+    work = by_name.pop("invoke_agent planner")
+    assert values_of(work)["gen_ai.usage.input_tokens"] == "100"
+    assert {span.parent_span_id for span in by_name.values()} == {work.span_id}
+    shown = values_of(by_name["execute_tool edit"])
+    assert (shown["gen_ai.tool.name"], shown["gen_ai.tool.call.id"]) == ("edit", "c2")
+    assert by_name["execute_tool edit"].status.code == 2
+    assert {key for span in kept.spans for key in values_of(span)} <= ATTRIBUTES.keys()
 
 
 async def _count(kept: Collector, spans: int) -> bool:

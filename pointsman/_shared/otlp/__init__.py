@@ -13,6 +13,7 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 EXPORTER = "OTEL_TRACES_EXPORTER"
 GRPC, HTTP = "grpc", "http/protobuf"
+OPT_IN, GENAI = "OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental"
 
 
 def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
@@ -23,6 +24,11 @@ def exports_spans(environment: Mapping[str, str] = os.environ) -> bool:
     if chosen not in ("otlp", "none"):
         raise SystemExit(f"pointsman: {EXPORTER}={chosen} is not known here; possible: otlp, none")
     return chosen == "otlp" and any(environment.get(name) for name in ENDPOINTS)
+
+
+def exports_genai(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the semantic conventions for generative AI, which are in development, are opted in to."""
+    return GENAI in (word.strip() for word in environment.get(OPT_IN, "").split(","))
 
 
 def protocol(environment: Mapping[str, str] = os.environ) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pointsman._shared.hours import Hours
 from pointsman.cli.session.repository import read_project
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.worker_settings import WorkerSettings
@@ -110,6 +111,7 @@ def _values_of(project: ProjectFile, section: str) -> dict[str, Any]:
         "crew": project.crew,
         "budget": project.budget,
         "deliver": project.deliver,
+        "notify": project.notify,
     }
     found = values[section]
     return {field.name: getattr(found, field.name) for field in fields(found)}
@@ -119,6 +121,8 @@ def _plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, Command):
         return value.text
+    if isinstance(value, Hours):
+        return str(value)
     if isinstance(value, CrewMember):
         return {"agent": value.agent, **({"parallel": value.parallel} if value.parallel else {})}
     if isinstance(value, tuple):

@@ -26,7 +26,7 @@ from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.extras import MODULES, how_to_install, is_installed
 from pointsman.cli.session.service_check import try_services
 from pointsman.credentials.location import LOCK, owner_of
-from pointsman.notify.follower import Place
+from pointsman.notify.place import Place
 from pointsman.sandbox import probe, supports_grades
 from pointsman.services.all_in_one import CONTEXTS, migrations_of
 from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load

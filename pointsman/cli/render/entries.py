@@ -49,8 +49,12 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
 
 def prediction_lines(run_id: str, coming: pb.Prediction) -> Iterator[str]:
     """A predicted conflict, as one of its two runs sees it."""
-    other = coming.run_id if coming.other_run_id == run_id else coming.other_run_id
-    yield f"coming conflict with {other}, seen {coming.seen_at.ToDatetime():%H:%M:%S} UTC: {', '.join(coming.files)}"
+    sides = [(coming.run_id, coming.task_id), (coming.other_run_id, coming.other_task_id)]
+    (_, mine), (other, theirs) = sides if coming.run_id == run_id else reversed(sides)
+    whose = f"{other} ({theirs})" if theirs else other
+    of = f" of {mine}" if mine else ""
+    what = "both plans name" if coming.declared else "both change"
+    yield f"coming conflict{of} with {whose}, seen {coming.seen_at.ToDatetime():%H:%M:%S} UTC: {what} {', '.join(coming.files)}"
 
 
 def _finding(found: pb.LandingFinding) -> Iterator[str]:

@@ -34,6 +34,7 @@ from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.run_options import BUDGET_FIELDS
 from pointsman.cli.render.progress_lines import grade_text
 from pointsman.cli.render.run_progress import View, state_name
+from pointsman.cli.session.coming_conflicts import ComingConflicts
 from pointsman.cli.session.missing_agents import MissingAgents
 from pointsman.client import Client
 
@@ -77,8 +78,9 @@ async def _watch(client: Client, run_id: str, view: View, after_seq: int) -> Non
 
 
 async def _until_asked(client: Client, run_id: str, view: View) -> None:
-    missing_agents = MissingAgents(client, run_id)
+    missing_agents, coming = MissingAgents(client, run_id), ComingConflicts(client, run_id)
     while True:
+        await coming.check()
         run = await client.runs.get(run_id)
         view.run(run, await _live(client, run_id) if view.shows_work else ())
         if run.HasField("question"):

@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -142,3 +143,17 @@ async def land_by_itself(client: Client, run: Run, folder: Path, crew: LinkCrew)
 def exit_code_of(entry: pb.Entry) -> int:
     """The exit code that tells where an entry is."""
     return EXIT_CODES.get(entry.state, EXIT_FAILED)
+
+
+@asynccontextmanager
+async def trees_watched(client: Client, folder: Path | None) -> AsyncIterator[None]:
+    """Tries the live trees of a repository against each other during the block."""
+    if folder is None:
+        yield
+        return
+    watching = asyncio.create_task(integrator_for(folder).watch_trees(client, asyncio.Event()))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

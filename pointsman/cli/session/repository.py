@@ -11,7 +11,6 @@ from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.session.usable_repository import explain_absence
 from pointsman.client import Order
 from pointsman.project import FILE_NAME, InvalidProjectFile, ProjectFile
-from pointsman.project.reader import unused_sections
 from pointsman.worker.base_project import project_at
 from pointsman.worker.git import commit_of_changes, repository_id, text, uncommitted
 from pointsman.worker.survey import test_command_of
@@ -40,8 +39,6 @@ async def _with_project(order: Order, folder: Path, say: Say) -> Order:
     assert order.repository is not None
     commit = order.repository.base_commit
     project = await read_project(folder, commit)
-    if unused := unused_sections(project):
-        say(f"{FILE_NAME}: not used yet: {', '.join(unused)}")
     order = replace(order, budget=order.budget or budget_of(project.budget))
     if order.verify_commands:
         return order

@@ -13,7 +13,7 @@ from pointsman.cli.render.run_progress import View, view_for
 from pointsman.cli.session.background import continue_in_background
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
 from pointsman.cli.session.follow import TERMINAL, delivery_lines, exit_code, follow, program, question_lines
-from pointsman.cli.session.landing import land_by_itself
+from pointsman.cli.session.landing import land_by_itself, trees_watched
 from pointsman.cli.session.linked_runs import OVER, LinkCrew
 from pointsman.cli.session.plan_review import apply_plan, approve_plan, asks_about_plan, edited, plan_lines, plan_of
 from pointsman.cli.session.questions import RunLeft, follow_or_ask
@@ -35,7 +35,7 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
     """Works on a run, follows it to its end or to a question, and prints the result."""
     workspace = await workspace_for([workers.folder] if workers.folder else [])
     worker = worker_for(workspace, *workers.crew.specs(), run_id="" if workers.crew.share else run_id)
-    async with worker_running(client, worker):
+    async with worker_running(client, worker), trees_watched(client, workers.folder):
         if workers.review is not None:
             run = await _review_plan(client, run_id, workers)
             if asks_about_plan(run):

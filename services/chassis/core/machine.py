@@ -78,3 +78,5 @@ class Machine(Generic[State]):
     """States without further transitions: the entity's span ends there."""
     failed: frozenset[str] = frozenset()
     """The states that mean failure: a span that leads into one has status ERROR."""
+    genai_operation: str = ""
+    """The operation of the GenAI semantic conventions that an entity's span stands for; empty for none."""

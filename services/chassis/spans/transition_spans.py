@@ -12,7 +12,7 @@ from pointsman._shared.otlp.span import (
     encode_template,
     encode_trace_id,
 )
-from pointsman._shared.otlp.span_record import Kind, SpanTemplate, span_id_in, trace_id_in
+from pointsman._shared.otlp.span_record import Attributes, Kind, SpanTemplate, span_id_in, trace_id_in
 from pointsman.services.chassis.spans.transitions import JournaledTransition, KindStates
 from pointsman.services.chassis.telemetry.context import new_traceparent, transition_id
 
@@ -24,7 +24,7 @@ EncodedSpan = tuple[str, bytes]
 
 def spans_of(transition: JournaledTransition, kinds: Mapping[str, KindStates]) -> list[EncodedSpan]:
     """The span of a transition and, if its entity ends or joins a run with it, the span of the entity."""
-    terminal, failed = kinds.get(transition.kind, NO_STATES)
+    terminal, failed, genai_operation = kinds.get(transition.kind, NO_STATES)
     has_failed = transition.target in failed
     if not terminal:
         parent = _parent_of_endless_entity(transition)
@@ -40,7 +40,7 @@ def spans_of(transition: JournaledTransition, kinds: Mapping[str, KindStates]) -
     ends = transition.source != transition.target and transition.target in terminal
     joins_a_run = transition.run_before == ""
     if ends if on_its_own else joins_a_run:
-        spans.append(_entity_span(transition, has_failed=has_failed))
+        spans.append(_entity_span(transition, genai_operation, has_failed=has_failed))
     return spans
 
 
@@ -114,7 +114,7 @@ def _transition_template(*names: str, is_error: bool) -> bytes:
     return encode_template(SpanTemplate("", f"{kind} {event}", Kind.INTERNAL, attributes, is_error))
 
 
-def _entity_span(transition: JournaledTransition, *, has_failed: bool) -> EncodedSpan:
+def _entity_span(transition: JournaledTransition, genai_operation: str, *, has_failed: bool) -> EncodedSpan:
     outer = transition.outer or new_traceparent(transition.entity_id, transition.created_at_us)
     own_id, parent_id = transition_id(outer, transition.entity_id, 0), span_id_in(outer)
     attributes = (
@@ -123,11 +123,24 @@ def _entity_span(transition: JournaledTransition, *, has_failed: bool) -> Encode
         ("pointsman.state.to", transition.target),
         ("pointsman.project", transition.project),
         ("pointsman.run.id", transition.run_id),
+        *_genai_attributes(transition, genai_operation),
     )
+    name = f"{genai_operation} {transition.kind}".lstrip()
     parts = [
         encode_trace_id(outer),
-        encode_template(SpanTemplate("", transition.kind, Kind.SERVER, attributes, has_failed)),
+        encode_template(SpanTemplate("", name, Kind.SERVER, attributes, has_failed)),
     ]
     if own_id != parent_id:
         parts += encode_parent(parent_id)
     return outer, encode_span(own_id, transition.created_at_us * 1000, transition.at_us * 1000, parts)
+
+
+def _genai_attributes(transition: JournaledTransition, operation: str) -> Attributes:
+    if not operation:
+        return ()
+    return (
+        ("gen_ai.operation.name", operation),
+        ("gen_ai.provider.name", "pointsman"),
+        ("gen_ai.workflow.name", transition.kind),
+        ("gen_ai.conversation.id", transition.run_id or transition.entity_id),
+    )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from pointsman._shared.otlp import exports_genai
 from pointsman.services.chassis.core.machine import Machine
 
 MAX_ENTITIES = 4096
@@ -45,11 +46,17 @@ class KindStates(NamedTuple):
     terminal: frozenset[str] = frozenset()
     """A kind without terminal states never ends: its entities have no span of their own."""
     failed: frozenset[str] = frozenset()
+    genai_operation: str = ""
+    """Set where the GenAI semantic conventions are opted in to."""
 
 
 def states_by_kind(machines: Sequence[Machine[Any]]) -> dict[str, KindStates]:
     """The states of each machine, by its kind."""
-    return {machine.kind: KindStates(machine.terminal, machine.failed) for machine in machines}
+    opted_in = exports_genai()
+    return {
+        machine.kind: KindStates(machine.terminal, machine.failed, machine.genai_operation if opted_in else "")
+        for machine in machines
+    }
 
 
 JOURNAL_COLUMNS = JournaledTransition._fields[: JournaledTransition._fields.index("cause")]

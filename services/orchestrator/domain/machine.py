@@ -228,4 +228,5 @@ MACHINE: Machine[RunState] = Machine(
     answers=ANSWERS,
     terminal=frozenset(map(str, TERMINAL)),
     failed=frozenset({str(State.FAILED)}),
+    genai_operation="invoke_workflow",
 )

@@ -147,19 +147,35 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The present tree of a live run, as a commit on its base."""
+    """The present tree of an assignment, as a commit on its base."""
 
+    assignment_id: str
     run_id: str
     base_commit: str
     commit: str
     bundle: bytes
+    task_id: str = ""
+    declared_files: tuple[str, ...] = ()
+    at_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTrees:
+    """Snapshots of a repository, when the newest was put, and whether bundles had to be left out."""
+
+    snapshots: tuple[Snapshot, ...]
+    as_of_us: int
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Two live runs whose trees conflict."""
+    """Two pieces of work whose trees conflict, or whose plans name the same files."""
 
     run_id: str
     other_run_id: str
     files: tuple[str, ...]
     at_us: int = 0
+    task_id: str = ""
+    other_task_id: str = ""
+    declared: bool = False

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.errors import Reason, Refusal
-from pointsman.services.chassis.rpc.paging import timestamp
+from pointsman.services.chassis.rpc.paging import seconds_of, timestamp
 from pointsman.services.orchestrator.domain.views import Prediction, Snapshot
 from pointsman.services.orchestrator.servicer.agents import granted, holder_of, lease_key
 from pointsman.services.orchestrator.store import OrchestratorStore
@@ -24,7 +24,8 @@ class PredictionServicer:
         """Keep the present tree of an assignment, for its lease's holder only."""
         holder, key = holder_of(request.agent_id, caller), lease_key(request.lease)
         it, run_id = request.snapshot, run_of(request.lease.assignment_id)
-        snapshot = Snapshot(run_id, it.base_commit, it.commit, it.bundle)
+        tree = (it.base_commit, it.commit, it.bundle)
+        snapshot = Snapshot(request.lease.assignment_id, run_id, *tree, it.task_id, tuple(it.declared_files))
 
         def job(connection: Connection) -> bool:
             _, lost = self._store.matcher.renew(connection, holder, [key], granted(caller))
@@ -40,17 +41,20 @@ class PredictionServicer:
     async def ListSnapshots(self, request: pb.ListSnapshotsRequest, caller: Caller) -> pb.ListSnapshotsResponse:
         """The present trees of live runs."""
         require_integrator(caller)
-        found = await self._store.predictions.fresh(caller.project, request.repository_id)
-        shown = [
-            pb.Snapshot(run_id=one.run_id, base_commit=one.base_commit, commit=one.commit, bundle=one.bundle)
-            for one in found
-        ]
-        return pb.ListSnapshotsResponse(snapshots=shown)
+        where, trees = (caller.project, request.repository_id), self._store.predictions
+        await trees.wait(*where, request.after.ToMicroseconds(), seconds_of(request.wait))
+        found = await trees.fresh(*where, frozenset(request.have_commits))
+        return pb.ListSnapshotsResponse(
+            snapshots=map(_snapshot, found.snapshots), as_of=timestamp(found.as_of_us), more=found.more
+        )
 
     async def PutPredictions(self, request: pb.PutPredictionsRequest, caller: Caller) -> pb.PutPredictionsResponse:
         """Replace what is predicted for a repository."""
         require_integrator(caller)
-        found = [Prediction(one.run_id, one.other_run_id, tuple(one.files)) for one in request.predictions]
+        found = [
+            Prediction(one.run_id, one.other_run_id, tuple(one.files), 0, one.task_id, one.other_task_id, one.declared)
+            for one in request.predictions
+        ]
         await self._store.predictions.replace(caller.project, request.repository_id, found)
         return pb.PutPredictionsResponse()
 
@@ -59,11 +63,24 @@ class PredictionServicer:
         found = await self._store.predictions.of(caller.project, request.run_id)
         shown = [
             pb.Prediction(
-                run_id=one.run_id, other_run_id=one.other_run_id, files=one.files, seen_at=timestamp(one.at_us)
+                run_id=one.run_id,
+                task_id=one.task_id,
+                other_run_id=one.other_run_id,
+                other_task_id=one.other_task_id,
+                files=one.files,
+                seen_at=timestamp(one.at_us),
+                declared=one.declared,
             )
             for one in found
         ]
         return pb.ListPredictionsResponse(predictions=shown)
+
+
+def _snapshot(one: Snapshot) -> pb.Snapshot:
+    return pb.Snapshot(
+        run_id=one.run_id, task_id=one.task_id, declared_files=one.declared_files, base_commit=one.base_commit,
+        commit=one.commit, bundle=one.bundle,
+    )  # fmt: skip
 
 
 def require_integrator(caller: Caller) -> None:

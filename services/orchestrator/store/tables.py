@@ -176,12 +176,15 @@ def entry_index(metadata: MetaData) -> Table:
 
 
 def snapshots(metadata: MetaData) -> Table:
-    """The present trees of live runs; each replaces the one before."""
+    """The present trees of assignments; each replaces the one before."""
     return Table(
         "snapshots",
         metadata,
         Column("project", String(64), primary_key=True),
-        Column("run_id", String(128), primary_key=True),
+        Column("assignment_id", String(160), primary_key=True),
+        Column("run_id", String(128), nullable=False),
+        Column("task_id", String(128), nullable=False),
+        Column("declared_files", Text, nullable=False),
         Column("repository_id", String(128), nullable=False),
         Column("base_commit", String(64), nullable=False),
         Column("commit_id", String(64), nullable=False),
@@ -192,14 +195,17 @@ def snapshots(metadata: MetaData) -> Table:
 
 
 def predictions(metadata: MetaData) -> Table:
-    """Pairs of live runs whose trees conflict, as the integrator saw them last."""
+    """Pairs of work whose trees conflict, or whose plans meet, as the integrator saw them last."""
     return Table(
         "predictions",
         metadata,
         Column("project", String(64), primary_key=True),
         Column("repository_id", String(128), primary_key=True),
         Column("run_id", String(128), primary_key=True),
+        Column("task_id", String(128), primary_key=True),
         Column("other_run_id", String(128), primary_key=True),
+        Column("other_task_id", String(128), primary_key=True),
+        Column("declared", Integer, nullable=False),
         Column("files", Text, nullable=False),
         Column("at_us", BigInteger, nullable=False),
     )

@@ -15,7 +15,7 @@ from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
 from pointsman.proof.verdict import CommandFacts, Decision, Defence, Facts, Wishes, judge
 from pointsman.sandbox import supports_grades
-from pointsman.worker.proof_environment import ProofBase, ProofEnvironments
+from pointsman.worker.proof_environment import ProofBase, ProofEnvironments, pairs_after_seconds
 from tests.helpers.limits import scaled
 from tests.robustness.cheats.catalogue import CHEATS
 from tests.robustness.cheats.honest import SHAPES, Shape
@@ -120,9 +120,8 @@ async def run_trial(
         repository = Repository(folder / "user.git")
         project = ProjectFile(proof=ProofSection(timeout=int(scaled(trial.seconds or 120))))
         environments = ProofEnvironments(root or folder / "environments", (folder / "user",))
-        runner = CommandRunner(
-            repository, folder / "work", environments.furnisher(ProofBase(repository, base, project), lambda _: None)
-        )
+        furnish = environments.furnisher(ProofBase(repository, base, project), lambda _: None)
+        runner = CommandRunner(repository, folder / "work", furnish, pairs_after_seconds(project))
         request = _request(trial, base, delivered, off)
         begun = monotonic()
         proof = await Prover(repository, runner, baselines or Baselines()).prove(request)

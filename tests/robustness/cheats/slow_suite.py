@@ -14,20 +14,28 @@ from tests.robustness.cheats.honest import SHAPES
 from tests.robustness.cheats.measure import honest_trial, run_trial
 from tests.robustness.cheats.tasks import Task
 
-SLOW_TESTS, EACH_SECONDS = 16, 0.5
-SLOW = "import time\n" + "".join(
-    f"\n\ndef test_slow_{number}():\n    time.sleep({EACH_SECONDS})\n" for number in range(SLOW_TESTS)
-)
+SLOW_TESTS, ROUNDS = 16, 4_000_000
+SUITES = {
+    "that waits": "time.sleep(0.5)",
+    "that computes": f"sum(number * number for number in range({ROUNDS}))",
+}
+"""One that leaves the processor to others, and one that keeps one of them busy."""
 FACTOR, OVERHEAD_SECONDS = 2.2, 2.0
 
 
 def main() -> None:
+    """Times each suite."""
+    for name, line in SUITES.items():
+        tests = [f"\n\ndef test_slow_{number}():\n    {line}\n" for number in range(SLOW_TESTS)]
+        _time(name, {"test_slow.py": "import time\n" + "".join(tests)})
+
+
+def _time(suite: str, files: dict[str, str]) -> None:
     """Times the bare command, then proofs with and without the base's results at hand."""
     task = Task(PYTHON, BUGS[0])
-    files = {"test_slow.py": SLOW}
     bare = _bare({**task.base, **files})
     allowed = FACTOR * bare + OVERHEAD_SECONDS
-    print(f"bare command: {bare:.1f} s; allowed {FACTOR} x + {OVERHEAD_SECONDS:g} s = {allowed:.1f} s")
+    print(f"suite {suite}, bare command: {bare:.1f} s; allowed {FACTOR} x + {OVERHEAD_SECONDS:g} s = {allowed:.1f} s")
     for shape in SHAPES[:2]:
         trial = replace(honest_trial(task, shape), base=files)
         baselines = Baselines()

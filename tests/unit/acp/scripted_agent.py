@@ -42,6 +42,8 @@ class ScriptedAgent:
         await self.client.write_text_file(session_id=session_id, path=f"{self.cwd}/made.txt", content="one\ntwo\n")
         read = await self.client.read_text_file(session_id=session_id, path=f"{self.cwd}/made.txt", line=2, limit=1)
         await self.say(f"read {read.content.strip()}")
+        for name, kind, status in (("c1", "read", "completed"), ("c2", "execute", "failed")):
+            await self.calls_a_tool(name, kind, status)
         for path in (f"{self.cwd}/made.txt", "/etc/passwd"):
             await self.say(f"{path.rpartition('/')[2]}: {await self.allowed(session_id, path)}")
         try:
@@ -58,6 +60,12 @@ class ScriptedAgent:
         )
         await self.client.session_update(session_id=session_id, update=used)
         return "end_turn"
+
+    async def calls_a_tool(self, name: str, kind: Any, status: Any) -> None:
+        begun = schema.ToolCallStart(session_update="tool_call", tool_call_id=name, title="a call", kind=kind)
+        await self.client.session_update(session_id="s1", update=begun)
+        ended = schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=name, status=status)
+        await self.client.session_update(session_id="s1", update=ended)
 
     async def allowed(self, session_id: str, path: str) -> str:
         call = schema.ToolCallUpdate(tool_call_id="t1", title="edit", locations=[schema.ToolCallLocation(path=path)])

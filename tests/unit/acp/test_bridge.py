@@ -45,6 +45,8 @@ def test_a_turn_with_files_terminals_permissions_and_usage(tmp_path: Path) -> No
     output.write(printed)
     assert output.used is not None
     assert (output.used.tokens, output.used.cost_micros) == (321, 500_000)
+    assert [(call.kind, call.failed) for call in output.tool_calls.values()] == [("read", False), ("execute", True)]
+    assert all(call.end_ns >= call.begin_ns > 0 for call in output.tool_calls.values())
 
 
 @pytest.mark.parametrize(

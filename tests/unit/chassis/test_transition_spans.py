@@ -9,8 +9,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from pointsman._shared.otlp.span import request_of, resource_of
 from pointsman.services.chassis.spans.transition_spans import spans_of
-from pointsman.services.chassis.spans.transitions import JournaledTransition, KindStates
+from pointsman.services.chassis.spans.transitions import JournaledTransition, KindStates, states_by_kind
 from pointsman.services.chassis.telemetry.context import new_traceparent, transition_span_id
+from pointsman.services.orchestrator.domain.machine import MACHINE as RUNS
 from tests.helpers.collector import values_of
 
 KINDS = {"plan": KindStates(frozenset({"DONE", "FAILED"}), frozenset({"FAILED"})), "choice": KindStates()}
@@ -148,3 +149,21 @@ def test_spans_that_differ_in_one_word_share_nothing_that_differs() -> None:
     assert ids(born[0])[0] != ids(born[1])[0]
     told_of = ("kind", "event", "source", "target", "project", "actor", "run_id")
     assert len({str(sorted(values_of(told(**{name: "other"})[0]).items())) for name in told_of}) == len(told_of)
+
+
+def test_an_entity_that_is_a_genai_workflow_says_so_on_its_own_span() -> None:
+    kinds = {"plan": KINDS["plan"]._replace(genai_operation="invoke_workflow")}
+    spans = [span for _, span in spans_of(STEP._replace(target="DONE"), kinds)]
+    request = ExportTraceServiceRequest.FromString(request_of(spans, resource_of({})).data)
+    moved, whole = request.resource_spans[0].scope_spans[0].spans
+    assert (moved.name, whole.name) == ("plan MOVED", "invoke_workflow plan")
+    shown = values_of(whole)
+    assert (shown["gen_ai.operation.name"], shown["gen_ai.conversation.id"]) == ("invoke_workflow", "plan_1")
+    assert "gen_ai.operation.name" not in values_of(moved)
+
+
+def test_the_operation_is_exported_only_with_the_usual_opt_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_SEMCONV_STABILITY_OPT_IN", raising=False)
+    assert states_by_kind([RUNS])["run"].genai_operation == ""
+    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "http/dup, gen_ai_latest_experimental")
+    assert states_by_kind([RUNS])["run"].genai_operation == "invoke_workflow"

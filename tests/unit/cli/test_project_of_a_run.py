@@ -9,7 +9,7 @@ from pointsman.cli.session.repository import with_repository
 from pointsman.client import Order
 from tests.unit.worker.repositories import repository
 
-FILE = '[proof]\nverify = ["make check", "make lint"]\n[budget]\ncost_usd = 0.5\nminutes = 3\n[notify]\n'
+FILE = '[proof]\nverify = ["make check", "make lint"]\n[budget]\ncost_usd = 0.5\nminutes = 3\n'
 
 
 async def ordered(folder: Path, order: Order, files: dict[str, str]) -> tuple[Order, list[str]]:
@@ -23,7 +23,7 @@ async def test_the_file_names_proof_and_budget(tmp_path: Path) -> None:
     assert order.verify_commands == [("make", "check"), ("make", "lint")]
     assert order.budget is not None
     assert (order.budget.cost_micros, order.budget.wall_clock.seconds) == (500_000, 180)
-    assert said == ["pointsman.toml: not used yet: notify", "proof: `make check`, `make lint` (pointsman.toml)"]
+    assert said == ["proof: `make check`, `make lint` (pointsman.toml)"]
 
 
 async def test_an_option_wins_over_the_file(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ async def use_landing(client: Client) -> None:
     snapshot = landing_pb2.Snapshot(base_commit=commit, commit=commit)
     with pytest.raises(TerminalError):
         await client.landing.put_snapshot("coder-1", key, "a-repository", snapshot)
-    assert list(await client.landing.snapshots("a-repository")) == []
+    assert list((await client.landing.snapshots("a-repository")).snapshots) == []
     coming = landing_pb2.Prediction(run_id="run_b", other_run_id="run_a", files=["a.py"])
     await client.landing.put_predictions("a-repository", [coming])
     assert [one.other_run_id for one in await client.landing.predictions("run_a")] == ["run_b"]

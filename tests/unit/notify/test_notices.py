@@ -13,8 +13,9 @@ from typing import Any
 from pointsman.api.orchestrator.v1.run_pb2 import ANSWER_KIND_CLARIFIED
 from pointsman.client import Order, Reply
 from pointsman.notify.delivery import Channel
-from pointsman.notify.follower import Place, follow
+from pointsman.notify.follower import Follower
 from pointsman.notify.notice import Notice, Receiver, body_of, signature
+from pointsman.notify.place import Place
 from pointsman.testing.planes import control_plane_in
 from tests.helpers.eventually import eventually, eventually_now
 from tests.helpers.limits import within
@@ -68,7 +69,7 @@ async def test_a_question_is_told_with_its_id_until_it_is_taken_and_not_again_af
     with listening(refuses=1) as server:
         channel = Channel(server.url, Receiver.WEBHOOK, "secret")
         async with control_plane_in(tmp_path / "data") as client:
-            first = asyncio.create_task(follow(client, Place.read(path), channel))
+            first = asyncio.create_task(Follower(client, Place.read(path), channel).run())
             run_id = (await client.runs.submit(Order("fix something", as_action=True))).run.id
 
             async def is_told() -> bool:
@@ -76,7 +77,7 @@ async def test_a_question_is_told_with_its_id_until_it_is_taken_and_not_again_af
 
             await eventually(is_told)
             first.cancel()
-            again = asyncio.create_task(follow(client, Place.read(path), channel))
+            again = asyncio.create_task(Follower(client, Place.read(path), channel).run())
             second = (await client.runs.submit(Order("fix something else", as_action=True))).run.id
 
             async def both() -> bool:
@@ -111,7 +112,7 @@ async def test_a_question_that_took_the_place_of_another_is_told_once(tmp_path: 
             unsure = Reply(ANSWER_KIND_CLARIFIED, "something else", confidence=0.1)
             second = (await client.runs.answer(run_id, first, unsure)).question.id
             assert second not in ("", first)
-            following = asyncio.create_task(follow(client, Place.read(path), Channel(server.url)))
+            following = asyncio.create_task(Follower(client, Place.read(path), Channel(server.url)).run())
             last = (await client.runs.submit(Order("fix something", as_action=True))).run.id
 
             async def is_told() -> bool:

@@ -12,9 +12,8 @@ from pointsman.project import (
     read_include_file,
     read_project_file,
 )
-from pointsman.project.keys import RESERVED, SECTIONS
+from pointsman.project.keys import SECTIONS
 from pointsman.project.problems import Problems
-from pointsman.project.reader import unused_sections
 
 WHOLE = b"""\
 [workspace]
@@ -43,6 +42,10 @@ minutes  = 60
 [deliver]
 push = "origin"
 [notify]
+slack = "https://hooks.example.org/x"
+quiet = "22:00-07:00"
+escalate = "https://hooks.example.org/y"
+escalate_minutes = 30
 """
 
 
@@ -81,10 +84,6 @@ def test_a_whole_file_becomes_typed_values() -> None:
 def test_an_empty_file_is_all_defaults() -> None:
     assert read_project_file(b"") == ProjectFile()
     assert read_project_file("\ufeff# only a comment\n".encode()) == ProjectFile()
-
-
-def test_what_nothing_reads_yet_is_named() -> None:
-    assert unused_sections(read_project_file(WHOLE)) == ("notify",)
 
 
 def test_every_problem_is_told_at_once_with_its_line_and_the_way_out() -> None:
@@ -170,9 +169,17 @@ def test_no_value_of_any_type_breaks_the_reader(where: str, value: object) -> No
     assert read is not None or problems.found
 
 
+def test_notices_go_to_one_receiver_and_an_escalation_names_both_its_keys() -> None:
+    two = problems_of('[notify]\nslack = "https://a"\nwebhook = "https://b"')
+    assert two == ["pointsman.toml:2: notify.slack: stands beside webhook; name one receiver"]
+    assert "escalate and escalate_minutes go together" in problems_of("[notify]\nescalate_minutes = 5")[0]
+    assert "such as 22:00-07:00" in problems_of('[notify]\nquiet = "night"')[0]
+    assert "begins with http" in problems_of('[notify]\nslack = "hooks.example.org"')[0]
+    assert "there is no such key" in problems_of('[notify]\ncommand = "notify-send"')[0], "a file runs nothing"
+
+
 def test_every_key_says_what_it_is_for() -> None:
     assert all(key.about.endswith(".") for keys in SECTIONS.values() for key in keys.values())
-    assert not set(RESERVED) & set(SECTIONS)
 
 
 def test_a_worktreeinclude_file_has_a_pattern_a_line() -> None:

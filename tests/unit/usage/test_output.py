@@ -36,6 +36,7 @@ def test_tokens_model_and_cost_of_a_real_session_are_read(name: str) -> None:
     assert used is not None
     model, cost = REAL[name]
     assert (used.tokens, used.model, used.cost_micros) == (120, model, cost)
+    assert (used.input_tokens, used.output_tokens) == (100, 20)
     assert used.unpriced_tokens == (0 if cost else 120), "a cost that nobody knows is unknown, never 0"
 
 
@@ -76,6 +77,7 @@ def test_a_model_has_the_price_of_its_longest_name_and_an_unknown_one_none() -> 
     mini = price_of("openai/gpt-4o-mini-2024-07-18")
     assert mini is not None
     assert (mini.match, mini.output) == ("gpt-4o-mini", 0.60)
-    assert cost_micros("gpt-4o", 1_000_000) == 10_000_000
-    assert cost_micros("somebody-elses-model", 1000) is None
+    assert cost_micros("gpt-4o", 1_000_000, 1_000_000) == 12_500_000
+    assert cost_micros("gpt-4o", 0, 0, 1_000_000) == 10_000_000, "undivided: at the dearer of its two prices"
+    assert cost_micros("somebody-elses-model", 1000, 0) is None
     assert all(price.as_of.year >= 2025 and price.input > 0 for price in prices())

@@ -1100,6 +1100,8 @@ class Snapshot(_message.Message):
     BASE_COMMIT_FIELD_NUMBER: _builtins.int
     COMMIT_FIELD_NUMBER: _builtins.int
     BUNDLE_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    DECLARED_FILES_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     base_commit: _builtins.str
@@ -1107,7 +1109,13 @@ class Snapshot(_message.Message):
     commit: _builtins.str
     """The commit that holds the tree."""
     bundle: _builtins.bytes
-    """A git bundle of base_commit..commit; at most a mebibyte."""
+    """A git bundle of base_commit..commit; at most a mebibyte. Empty where the tree is its base, or the asker has the commit."""
+    task_id: _builtins.str
+    """The task that is worked on."""
+    @_builtins.property
+    def declared_files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the plan says that the task is about: paths, folders or globs."""
+
     def __init__(
         self,
         *,
@@ -1115,10 +1123,12 @@ class Snapshot(_message.Message):
         base_commit: _builtins.str = ...,
         commit: _builtins.str = ...,
         bundle: _builtins.bytes = ...,
+        task_id: _builtins.str = ...,
+        declared_files: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "bundle", b"bundle", "commit", b"commit", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "bundle", b"bundle", "commit", b"commit", "declared_files", b"declared_files", "run_id", b"run_id", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1190,16 +1200,34 @@ class ListSnapshotsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REPOSITORY_ID_FIELD_NUMBER: _builtins.int
+    HAVE_COMMITS_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
     repository_id: _builtins.str
     """The repository."""
+    @_builtins.property
+    def have_commits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Commits that the asker has: their bundles are left out."""
+
+    @_builtins.property
+    def after(self) -> _timestamp_pb2.Timestamp:
+        """Answer at once only if something was put after this; else wait for it."""
+
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """How long to wait for that; at most 55 s."""
+
     def __init__(
         self,
         *,
         repository_id: _builtins.str = ...,
+        have_commits: _abc.Iterable[_builtins.str] | None = ...,
+        after: _timestamp_pb2.Timestamp | None = ...,
+        wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["repository_id", b"repository_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "have_commits", b"have_commits", "repository_id", b"repository_id", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1212,18 +1240,28 @@ class ListSnapshotsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SNAPSHOTS_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """Bundles were left out because the answer was full; ask again with what you have by then."""
     @_builtins.property
     def snapshots(self) -> _containers.RepeatedCompositeFieldContainer[Global___Snapshot]:
-        """The newest of each run, at most 20, newest first."""
+        """The newest of each assignment, at most 200, newest first."""
+
+    @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """When the newest was put; `after` of the next question."""
 
     def __init__(
         self,
         *,
         snapshots: _abc.Iterable[Global___Snapshot] | None = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        more: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshots", b"snapshots"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "more", b"more", "snapshots", b"snapshots"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1231,7 +1269,7 @@ Global___ListSnapshotsResponse: _TypeAlias = ListSnapshotsResponse  # noqa: Y015
 
 @_typing.final
 class Prediction(_message.Message):
-    """Two live runs whose trees conflict."""
+    """Two pieces of work whose trees conflict, or whose plans name the same files; at least one of them is being worked on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1239,10 +1277,19 @@ class Prediction(_message.Message):
     OTHER_RUN_ID_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
     SEEN_AT_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    OTHER_TASK_ID_FIELD_NUMBER: _builtins.int
+    DECLARED_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """One run."""
     other_run_id: _builtins.str
     """The other one."""
+    task_id: _builtins.str
+    """The task of `run_id`; empty for work that was handed in and waits in a merge queue."""
+    other_task_id: _builtins.str
+    """The task of `other_run_id`; empty as well."""
+    declared: _builtins.bool
+    """Only their plans meet so far: both say that they are about these files."""
     @_builtins.property
     def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The files in which they conflict."""
@@ -1258,10 +1305,13 @@ class Prediction(_message.Message):
         other_run_id: _builtins.str = ...,
         files: _abc.Iterable[_builtins.str] | None = ...,
         seen_at: _timestamp_pb2.Timestamp | None = ...,
+        task_id: _builtins.str = ...,
+        other_task_id: _builtins.str = ...,
+        declared: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["seen_at", b"seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "other_run_id", b"other_run_id", "run_id", b"run_id", "seen_at", b"seen_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declared", b"declared", "files", b"files", "other_run_id", b"other_run_id", "other_task_id", b"other_task_id", "run_id", b"run_id", "seen_at", b"seen_at", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

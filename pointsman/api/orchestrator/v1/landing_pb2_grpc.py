@@ -177,7 +177,7 @@ class LandingServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSnapshots(self, request, context):
-        """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator. Errors: PERMISSION_DENIED (the capability `integrate` was not granted).
+        """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator, waiting for a new one if asked to. Errors: PERMISSION_DENIED (the capability `integrate` was not granted).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

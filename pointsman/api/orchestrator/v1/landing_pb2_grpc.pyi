@@ -37,7 +37,7 @@ class LandingServiceStub:
     PutSnapshot: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutSnapshotRequest, _landing_pb2.PutSnapshotResponse]
     """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large)."""
     ListSnapshots: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListSnapshotsRequest, _landing_pb2.ListSnapshotsResponse]
-    """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+    """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator, waiting for a new one if asked to. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
     PutPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutPredictionsRequest, _landing_pb2.PutPredictionsResponse]
     """PutPredictions replaces what is predicted for a repository. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
     ListPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListPredictionsRequest, _landing_pb2.ListPredictionsResponse]
@@ -132,7 +132,7 @@ class LandingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _landing_pb2.ListSnapshotsRequest,
         context: _aio.ServicerContext[_landing_pb2.ListSnapshotsRequest, _abc.Awaitable[_landing_pb2.ListSnapshotsResponse]],
     ) -> _abc.Awaitable[_landing_pb2.ListSnapshotsResponse]:
-        """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+        """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator, waiting for a new one if asked to. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
 
     @_abc_1.abstractmethod
     def PutPredictions(

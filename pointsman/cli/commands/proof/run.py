@@ -24,7 +24,7 @@ from pointsman.proof.prover import Proof, ProofRequest, Prover
 from pointsman.proof.summary import to_junit, to_values
 from pointsman.proof.verdict import Decision, Grade, Wishes
 from pointsman.worker.base_project import source_at
-from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments
+from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments, pairs_after_seconds
 
 EXIT_CODES = {Decision.ACCEPTED: 0, Decision.REFUSED: EXIT_FAILED, Decision.ASKED: EXIT_WAITS_FOR_PERSON}
 
@@ -89,7 +89,8 @@ async def _prove(
         )
         try:
             await _say_notes(session)
-            return await Prover(repository, CommandRunner(repository, work, furnish)).prove(request)
+            runner = CommandRunner(repository, work, furnish, pairs_after_seconds(session.project))
+            return await Prover(repository, runner).prove(request)
         except DeliveryNotInstallable as error:
             print(f"pointsman: {error}", file=sys.stderr)
             sys.exit(EXIT_FAILED)

@@ -1,0 +1,49 @@
+"""The receivers of notices, as `[notify]` or the options of `pointsman notify` name them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pointsman.cli.options.usage import fail_usage
+from pointsman.client import Client
+from pointsman.notify.delivery import Channel
+from pointsman.notify.follower import Follower
+from pointsman.notify.notice import Receiver
+from pointsman.notify.place import Place
+from pointsman.notify.policy import Policy
+from pointsman.project.model import NotifySection
+from pointsman.services.chassis.core.config import StoreSettings, load
+
+
+@dataclass(frozen=True, slots=True)
+class Notifier:
+    """Who is notified, when, and the file that says of what they were."""
+
+    first: Channel
+    second: Channel | None
+    policy: Policy
+    console: str
+    path: Path
+
+    async def follow(self, client: Client) -> None:
+        """Notifies of every question; does not end."""
+        place = Place.read(self.path)
+        await Follower(client, place, self.first, self.second, self.policy, self.console).run()
+
+
+def notifier_for(section: NotifySection, command: Sequence[str], project: str) -> Notifier:
+    """The notifier of a section, or of a command beside or instead of its receiver."""
+    named = {Receiver.WEBHOOK: section.webhook, Receiver.SLACK: section.slack, Receiver.NTFY: section.ntfy}
+    receiver, address = next(((kind, found) for kind, found in named.items() if found), (Receiver.WEBHOOK, ""))
+    secret = _secret(section.secret_file) if section.secret_file else ""
+    second = Channel(section.escalate, receiver, secret) if section.escalate else None
+    policy = Policy(section.quiet, section.digest_minutes, section.escalate_minutes)
+    path = load(StoreSettings).directory / f"notify-{project}-{receiver}.json"
+    return Notifier(Channel(address, receiver, secret, tuple(command)), second, policy, section.console, path)
+
+
+def _secret(name: str) -> str:
+    try:
+        return Path(name).expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        fail_usage(f"secret_file: {name} cannot be read: {error}")
