@@ -15,7 +15,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -78,6 +78,9 @@ $(CONSOLE_TOOLS)/.stamp: tests/unit/console/package.json tests/unit/console/pack
 	@mkdir -p $(CONSOLE_TOOLS) && cp $^ $(CONSOLE_TOOLS)
 	@cd $(CONSOLE_TOOLS) && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
+
+console-soak: $(DEV_STAMP) $(BROWSER_STAMP) ## update pages of the console for a long time, and end with 1 where they have grown (MINUTES=30)
+	@$(BIN)/python -m tests.e2e.soak --minutes $(or $(MINUTES),30)
 
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)

@@ -178,6 +178,7 @@ LOADED = {
     "/new": "#message",
     "/components": "#rest",
     "/agents": "#agents tbody tr",
+    "/queue": "#coming > *",
     "/router": "#recent > *",
 }
 

@@ -3,10 +3,10 @@
 
 import { AGENTS } from "./api.js";
 import { title } from "./counts.js";
-import { ago, chip, h, keepCards, link, replace, section, table } from "./dom.js";
+import { ago, chip, h, keepCards, link, replace, said, section, table, titled } from "./dom.js";
 import { Sweep } from "./sweep.js";
 import { poll } from "./watch.js";
-import { money, plain, shortId, tone, word } from "./words.js";
+import { clock, money, plain, shortId, tone, word } from "./words.js";
 
 const LOOK_AGAIN = 3000;
 const AGENT_COLUMNS = ["Agent", "State", "Can do", "Works on, since when", "Repositories", "Spent", "Last heard of"];
@@ -46,10 +46,22 @@ function draw(agents, open, known, work) {
     (one, other) => order[word(one.state)] - order[word(other.state)] || (one.id < other.id ? -1 : 1),
   );
   const rows = sorted.map((agent) => ({ agent, work: held.get(agent.id) ?? [] }));
-  keepCards(agents, rows, version, agentRow, empty(7, "No agent has ever polled. Start one with: pointsman agent"));
+  keepCards(
+    agents,
+    rows,
+    version,
+    (one) => titled(AGENT_COLUMNS, agentRow(one)),
+    empty(7, "No agent has ever polled. Start one with: pointsman agent"),
+  );
   for (const [place, { agent }] of rows.entries()) hear(agents.children[place], agent);
   const waiting = work.filter((one) => !isHeld(one));
-  keepCards(open, waiting, JSON.stringify, openRow, empty(5, "No work waits for an agent."));
+  keepCards(
+    open,
+    waiting,
+    JSON.stringify,
+    (one) => titled(WORK_COLUMNS, openRow(one)),
+    empty(5, "No work waits for an agent."),
+  );
 }
 
 // Rows stay as they are while only the time of the last word changes: what has the focus keeps it.
@@ -80,7 +92,7 @@ function agentRow({ agent, work }) {
     "tr",
     { "data-agent": agent.id },
     h("th", { scope: "row" }, agent.id),
-    h("td", {}, chip(plain(agent.state), tone(agent.state))),
+    h("td", {}, chip(plain(agent.state), tone(agent.state)), resting(agent)),
     h("td", {}, agent.capabilities.map(plain).join(", ")),
     h(
       "td",
@@ -96,6 +108,18 @@ function agentRow({ agent, work }) {
     ),
     h("td", {}, money(agent.usage?.cost_micros) || `${agent.usage?.assignments ?? 0} started`),
     h("td", { class: "dim" }),
+  );
+}
+
+// The account of its model's provider rests because of a limit.
+function resting({ account, paused_until: until, pause_reason: why }) {
+  if (!until || Date.parse(until) < Date.now()) return null;
+  return h(
+    "p",
+    { class: "dim" },
+    chip("rests", "ask"),
+    `${account} until ${clock(until)}`,
+    why ? [": ", said(why)] : null,
   );
 }
 

@@ -4,6 +4,7 @@
 export const ORCHESTRATOR = "orchestrator.OrchestratorService";
 export const AGENTS = "orchestrator.AgentService";
 export const ARTIFACTS = "orchestrator.ArtifactService";
+export const LANDING = "orchestrator.LandingService";
 export const PIPELINE = "pipeline.PipelineService";
 export const WORKFLOW = "workflow.WorkflowService";
 export const ROUTER = "router.RouterService";

@@ -2,15 +2,19 @@
 // Every element in every state, on one page: for whoever changes one of them.
 
 import { title } from "./counts.js";
+import { crewOf, crewView } from "./crew.js";
 import { diffView } from "./diff.js";
 import { ago, chip, claimed, gauge, h, link, nothing, replace, section, toast } from "./dom.js";
 import { grades } from "./head.js";
 import { rail } from "./phases.js";
+import { PlanView } from "./planedit.js";
 import { questionView } from "./question.js";
+import { entryCard } from "./queue.js";
 import { asks } from "./runs.js";
+import { AGENTS, entries, life, NOW, PLAN } from "./samples.js";
+import { TraceView } from "./trace.js";
 import { ATTENTION, PHASES, tone } from "./words.js";
 
-const NOW = () => new Date(Date.now() - 61000).toISOString();
 const DIFF = [
   "diff --git a/src/parser.py b/src/parser.py",
   "--- a/src/parser.py",
@@ -61,7 +65,33 @@ function sample(attention) {
 
 export async function show(main) {
   title("Components");
-  replace(main, h("h1", {}, "Components"), words(), controls(), wholes());
+  replace(main, h("h1", {}, "Components"), words(), controls(), wholes(), plans(), entriesView());
+}
+
+// A plan as it is read and as it is changed, who plays what, and a trace with a fold.
+function plans() {
+  const asked = { id: "run_1", question: { ...sample("NEEDS_YOU").question, kind: "QUESTION_KIND_DEBATE" } };
+  const view = (isEdited) => {
+    const plan = new PlanView();
+    plan.draw(asked, PLAN);
+    if (isEdited) plan.edit();
+    const named = [plan.bar, plan.list, ...plan.bar.querySelectorAll("[id]")];
+    for (const one of named) one.removeAttribute("id");
+    return [plan.head, plan.list];
+  };
+  const trace = new TraceView();
+  trace.draw(life(), false);
+  return [
+    section("plan-read", "A plan that is asked about", view(false)),
+    section("plan-written", "A plan that is changed", view(true)),
+    section("crew-part", "Who plays what", crewView(crewOf(AGENTS, "r"))),
+    section("trace-part", "A trace, with its waits folded or not", trace.element),
+  ];
+}
+
+function entriesView() {
+  const cards = entries().map((one) => entryCard(one, () => {}));
+  return section("entries-part", "Entries of a merge queue", h("div", { class: "cards" }, cards));
 }
 
 // Chips, what runs ask, grades and phases.

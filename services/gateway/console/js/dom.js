@@ -93,6 +93,14 @@ export function table(id, label, titles, body) {
   );
 }
 
+// A row whose cells say what they are where there is no room for a head.
+export function titled(titles, row) {
+  [...row.children].forEach((cell, place) => {
+    if (cell.tagName === "TD") cell.dataset.title = titles[place];
+  });
+  return row;
+}
+
 export function nothing(...children) {
   return h("p", { class: "empty" }, children);
 }

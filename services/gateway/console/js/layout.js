@@ -166,15 +166,20 @@ function around(from, to, { halfWidth, halfHeight, others }) {
   const between = others.filter((box) => box.x + halfWidth > left && box.x - halfWidth < right);
   const near = between.filter((box) => Math.abs(box.y - from.y) < 6 * halfHeight);
   const top = Math.min(from.y, ...near.map((box) => box.y)) - halfHeight - GAP;
+  const end = [to.x - side * (halfWidth + 2), to.y];
+  const rise = (level) => [
+    [from.x, from.y - halfHeight],
+    [[from.x, level + CORNER]],
+    [
+      [from.x, level],
+      [from.x, level],
+      [from.x + side * CORNER, level],
+    ],
+  ];
+  if (Math.abs(to.y - top) < 2 * CORNER) return [...rise(to.y), [end]];
   const turn = Math.sign(to.y - top);
   return [
-    [from.x, from.y - halfHeight],
-    [[from.x, top + CORNER]],
-    [
-      [from.x, top],
-      [from.x, top],
-      [from.x + side * CORNER, top],
-    ],
+    ...rise(top),
     [[gap - side * CORNER, top]],
     [
       [gap, top],
@@ -182,10 +187,6 @@ function around(from, to, { halfWidth, halfHeight, others }) {
       [gap, top + turn * CORNER],
     ],
     [[gap, to.y - turn * CORNER]],
-    [
-      [gap, to.y],
-      [gap, to.y],
-      [to.x - side * (halfWidth + 2), to.y],
-    ],
+    [[gap, to.y], [gap, to.y], end],
   ];
 }

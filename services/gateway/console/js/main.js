@@ -25,6 +25,7 @@ const PAGES = [
   [/^\/new$/, later(() => import("./newrun.js"))],
   [/^\/people$/, later(() => import("./people.js"))],
   [/^\/agents$/, later(() => import("./agents.js"))],
+  [/^\/queue$/, later(() => import("./queue.js"))],
   [/^\/router$/, later(() => import("./router.js"))],
   [/^\/components$/, later(() => import("./components.js"))],
 ];
@@ -188,6 +189,7 @@ startKeys({
   "g r": () => go("/runs"),
   "g p": () => go("/people"),
   "g a": () => go("/agents"),
+  "g q": () => go("/queue"),
 });
 setInterval(() => document.hidden || tick(), 1000);
 show().finally(() => setTimeout(() => import("./palette.js").catch(() => {}), SOON));

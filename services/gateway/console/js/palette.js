@@ -13,6 +13,7 @@ const PAGES = [
   ["New run", "/new"],
   ["Waits for a person", "/people"],
   ["Agents", "/agents"],
+  ["Queue", "/queue"],
   ["Router", "/router"],
 ];
 const PAUSE = 150;

@@ -224,7 +224,12 @@ function row(run, picked, changed) {
   return [
     pick,
     asks(run),
-    [link(`/runs/${encodeURIComponent(run.id)}`, about), storyLink(run), labels, h("span", { class: "dim id" }, shortId(run.id))],
+    [
+      link(`/runs/${encodeURIComponent(run.id)}`, about),
+      storyLink(run),
+      labels,
+      h("span", { class: "dim id" }, shortId(run.id)),
+    ],
     proof(run),
     spent(run),
     next(run),

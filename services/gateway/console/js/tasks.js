@@ -2,8 +2,10 @@
 // The run's tasks: what each waits for, how far it is, and its pipeline.
 
 import { pipelineView } from "./dag.js";
-import { chip, h, nothing, replace, table } from "./dom.js";
+import { chip, h, nothing, replace, table, titled } from "./dom.js";
 import { gradeName, plain, tone, word } from "./words.js";
+
+const COLUMNS = ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", "Stages"];
 
 function taskOf(run, pipelineId) {
   return run.tasks.find((task) => task.pipeline_id === pipelineId)?.task_id ?? "";
@@ -14,12 +16,7 @@ export class TasksView {
     this.table = h("tbody", {});
     this.pipeline = h("div", { id: "pipeline" });
     this.chosen = "";
-    this.list = table(
-      "task-table",
-      "Tasks",
-      ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", "Stages"],
-      this.table,
-    );
+    this.list = table("task-table", "Tasks", COLUMNS, this.table);
     this.none = nothing("There is no plan yet.");
     this.element = h("div", {}, this.none, this.list, this.pipeline);
   }
@@ -33,7 +30,7 @@ export class TasksView {
     this.list.hidden = this.pipeline.hidden = ids.length === 0;
     replace(
       this.table,
-      ids.map((id) => this.row(id, known.get(id), byId.get(id), pipelines, run)),
+      ids.map((id) => titled(COLUMNS, this.row(id, known.get(id), byId.get(id), pipelines, run))),
     );
     this.drawPipeline(run, pipelines);
   }

@@ -1,0 +1,105 @@
+// @ts-check
+// What the component page shows: runs, plans, agents and entries in every state, made up.
+
+export const NOW = () => new Date(Date.now() - 61000).toISOString();
+
+const COMMAND = { id: "V1", statement: "`make check` succeeds", verify_command: ["make", "check"], required: true };
+const SENTENCE = { id: "A1", statement: "no option is renamed", verify_command: [], required: true };
+
+export const PLAN = {
+  tasks: [
+    {
+      id: "T1",
+      name: "Trim the fields",
+      size: "S",
+      depends: [],
+      files: ["src/parser.py"],
+      actions: ["trim", "test"],
+      acceptance_criteria: [COMMAND, SENTENCE],
+      tests_may_change: true,
+      quality_gate: false,
+    },
+    {
+      id: "T2",
+      name: "Say so in the docs",
+      size: "",
+      depends: ["T1"],
+      files: [],
+      actions: [],
+      acceptance_criteria: [],
+      tests_may_change: false,
+      quality_gate: true,
+    },
+  ],
+};
+
+export const AGENTS = [
+  { id: "vm-coder", state: "AGENT_STATE_WORKING", capabilities: ["CAPABILITY_CODE"], repository_ids: ["r"] },
+  {
+    id: "vm-reviewer",
+    state: "AGENT_STATE_IDLE",
+    capabilities: ["CAPABILITY_REVIEW"],
+    repository_ids: ["r"],
+    account: "claude/team",
+    paused_until: new Date(Date.now() + 3600000).toISOString(),
+    pause_reason: "usage limit reached",
+  },
+];
+
+const ENTRY = {
+  terms: { target: "main", remote: "origin", priority: 0 },
+  title: "Trim the fields",
+  run_id: "run_1",
+  work_run_id: "run_1",
+  commit: "0123456789abcdef",
+  links: [],
+  rounds: 1,
+  landed_commit: "",
+  end_reason: "",
+  waiting_for: "",
+};
+
+export function entries() {
+  const found = { kind: "FINDING_KIND_CONFLICTED", text: "<<<<<<< ours", files: ["src/parser.py"], untrusted: false };
+  const links = [{ run_id: "run_2", kind: "FINDING_KIND_CONFLICTED", outcome: "" }];
+  const states = [
+    { state: "QUEUED", waiting_for: "the integrator" },
+    { state: "PROVING", waiting_for: "its proof" },
+    { state: "LANDING" },
+    { state: "PROPOSED", proposal: { url: `${location.origin}/pull/1` } },
+    { state: "WAITING", links, waiting_for: "run_2" },
+    { state: "ASKED", finding: found, waiting_for: "a person" },
+    { state: "LANDED", landed_commit: "fedcba9876543210" },
+    { state: "REJECTED", end_reason: "not now" },
+    { state: "CANCELLED", end_reason: "cancelled by hand" },
+  ];
+  return states.map((one, place) => ({
+    ...ENTRY,
+    ...one,
+    id: `entry_${place}`,
+    state: `ENTRY_STATE_${one.state}`,
+    updated_at: NOW(),
+  }));
+}
+
+// A run that worked a minute, waited an hour for a person, and works again.
+export function life() {
+  const at = (seconds) => new Date(Date.now() - 1000 * (3720 - seconds)).toISOString();
+  const one = (seconds, event, from, to, data = {}) => ({
+    at: at(seconds),
+    event,
+    from_state: from,
+    to_state: to,
+    run: { [event]: data },
+  });
+  const work = (id) => ({ assignment: { assignment_id: id, purpose: "STAGE", task_id: "T1", stage: "DEV" } });
+  return [
+    one(0, "submitted", "", "BOOT"),
+    one(5, "handed_off", "BOOT", "CODER_EXEC"),
+    one(6, "assigned", "CODER_EXEC", "CODER_EXEC", work("a")),
+    one(40, "assignment_ended", "CODER_EXEC", "CODER_EXEC", { assignment_id: "a", end: "DONE", agent_id: "vm-coder" }),
+    one(60, "asked", "CODER_EXEC", "REVIEW_ACCEPT"),
+    one(3660, "answered", "REVIEW_ACCEPT", "CODER_EXEC"),
+    one(3661, "assigned", "CODER_EXEC", "CODER_EXEC", work("b")),
+  ];
+}
