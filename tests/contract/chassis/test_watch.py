@@ -13,11 +13,15 @@ from pointsman.services.chassis.engine.journal import PAGE_ROWS
 from pointsman.services.chassis.rpc import server
 from pointsman.services.chassis.storage import notifications
 from pointsman.services.chassis.storage.notifications import ANY, MAX_PAYLOAD_BYTES, Listener, channel, pack, unpack
-from tests.helpers.counter import Add, counter_pb2
+from tests.helpers.counter import Add, counter_pb2, counter_pb2_grpc
 from tests.helpers.counter_server import Served, an_add, failure_of, serving
 from tests.helpers.counters import a_caller, in_one_batch, opened, rows_of
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import within
+
+FAT_ROWS = 50
+SMALL_WINDOW = [("grpc.http2.bdp_probe", 0)]
+"""A reader takes in no more than it has read; otherwise it makes room ahead, and the more the slower the machine."""
 
 
 async def test_a_watcher_that_comes_back_has_neither_gap_nor_repeat(database_url: str) -> None:
@@ -124,14 +128,16 @@ async def test_a_stalled_watcher_is_told_where_to_resume(tmp_path: Path, monkeyp
         store = served.store
         await served.stub.Add(an_add("r0"))
         await store.write(_fatten)
-        stream = served.stub.Watch(counter_pb2.WatchRequest(counter_id="c1"))
-        read = [(await stream.read()).seq]
-        await eventually(lambda: _true("c1" not in store.hub._waiting))
-        failure = await failure_of(_rest(stream, read))
+        async with grpc.aio.insecure_channel(served.running.address, SMALL_WINDOW) as channel:
+            stub: Any = counter_pb2_grpc.CounterServiceStub(channel)
+            stream = stub.Watch(counter_pb2.WatchRequest(counter_id="c1"))
+            read = [(await stream.read()).seq]
+            await eventually(lambda: _true("c1" not in store.hub._waiting))
+            failure = await failure_of(_rest(stream, read))
         assert (failure.code, failure.reason) == (grpc.StatusCode.ABORTED, "WATCHER_TOO_SLOW")
         after = int(failure.metadata["after"])
         assert read == list(range(1, len(read) + 1))
-        assert 1 <= after <= len(read) < 200
+        assert 1 <= after <= len(read) < FAT_ROWS
 
 
 async def test_a_watcher_that_leaves_is_forgotten(database_url: str) -> None:
@@ -194,7 +200,7 @@ def _fatten(connection: Connection) -> None:
     columns = "kind, project, run_id, machine_version, at_us, event, source, target, actor, traceparent, digest"
     connection.execute(
         text(
-            f"WITH RECURSIVE n(seq) AS (SELECT 2 UNION ALL SELECT seq + 1 FROM n WHERE seq < 200) "
+            f"WITH RECURSIVE n(seq) AS (SELECT 2 UNION ALL SELECT seq + 1 FROM n WHERE seq < {FAT_ROWS}) "
             f"INSERT INTO journal (entity_id, seq, position, payload, {columns}) "
             f"SELECT entity_id, n.seq, n.seq, :payload, {columns} FROM journal, n WHERE journal.seq = 1"
         ),
