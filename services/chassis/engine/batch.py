@@ -32,28 +32,28 @@ _NOT_ANSWERED = object()
 """Marks a request that has no answer yet: every other value, None included, may be an answer."""
 
 
+class StoreParts:
+    """What the batches of all ledgers of a store share; all of it is used by the writing thread only."""
+
+    def __init__(self, store: Store) -> None:
+        self.statements = Statements(store)
+        self.outbox = OutboxStatements(store)
+        self.requests = RequestQuota(store)
+        self.find_answers = find_answers(store)
+        self.find_entities = find_entities(store)
+
+
 @dataclass(slots=True)
 class Parts(Generic[State]):
     """What the batches of a ledger share; all of it is used by the writing thread only."""
 
     store: Store
+    shared: StoreParts
     machine: Machine[State]
     children: Children[State] | None = None
     measure: Callable[[Event], None] | None = None
     premises: Premises[State] | None = None
     cache: StateCache[State] = field(default_factory=StateCache)
-    statements: Statements = field(init=False)
-    outbox: OutboxStatements = field(init=False)
-    requests: RequestQuota = field(init=False)
-    find_answers: Any = field(init=False)
-    find_entities: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.statements = Statements(self.store)
-        self.outbox = OutboxStatements(self.store)
-        self.requests = RequestQuota(self.store)
-        self.find_answers = find_answers(self.store)
-        self.find_entities = find_entities(self.store)
 
     def state_of(self, row: EntityRow) -> State:
         """The state in an entity's row, without its children."""
@@ -79,7 +79,7 @@ class Batch(Generic[State]):
         self._items = items
         self._now = now
         self._now_us = to_us(now)
-        self._outbox = OutboxBatch(parts.store, parts.outbox)
+        self._outbox = OutboxBatch(parts.store, parts.shared.outbox)
         self._changes: dict[str, Change[State]] = {}
         self._premise: Premise[State] | None = None
         self._stored_answers: dict[tuple[str, str], tuple[str, str]] = {}
@@ -97,8 +97,8 @@ class Batch(Generic[State]):
             commands.setdefault(item.command.entity_id, []).append(item.command)
         with pipeline(database, connection):
             request_ids = bind_list(database, [item.caller.request_id for item in self._items])
-            answers = parts.find_answers.start(connection, {"values": request_ids})
-            found = parts.find_entities.start(connection, {"values": bind_list(database, sorted(commands))})
+            answers = parts.shared.find_answers.start(connection, {"values": request_ids})
+            found = parts.shared.find_entities.start(connection, {"values": bind_list(database, sorted(commands))})
             attach = parts.children.load(connection, commands) if parts.children else None
             if parts.premises is not None:
                 self._premise = parts.premises(connection, [item.command for item in self._items])
@@ -106,7 +106,7 @@ class Batch(Generic[State]):
         for row in map(EntityRow._make, found.fetchall()):
             self._changes[row.entity_id] = self._loaded(row)
         self._outbox.load(connection, self._items)
-        parts.requests.load(connection, [item.caller for item in self._items])
+        parts.shared.requests.load(connection, [item.caller for item in self._items])
         if attach is not None:
             attach({key: change.state for key, change in self._changes.items() if change.state is not None})
 
@@ -154,7 +154,7 @@ class Batch(Generic[State]):
         if self._premise is not None:
             command = self._premise.complete(command, self._changes)
         decision = machine.decide(change.state, command, self._now)
-        self._parts.requests.take(item.caller)
+        self._parts.shared.requests.take(item.caller)
         self._changes[change.entity_id] = change
         self._apply(change, item.caller, decision)
         if call_recorder.is_on and decision.events:
@@ -218,16 +218,16 @@ class Batch(Generic[State]):
                 parts.children.save(connection, changed)
             reach(CrashPoint.CHILDREN_WRITTEN)
             if self._journal_rows:
-                parts.statements.write_journal(connection, self._journal_rows, list(self._changes))
+                parts.shared.statements.write_journal(connection, self._journal_rows, list(self._changes))
                 reach(CrashPoint.JOURNAL_WRITTEN)
                 if self._premise is not None:
                     checks.append(self._premise.confirm(connection))
-            checks.append(parts.statements.write_entities(connection, rows))
+            checks.append(parts.shared.statements.write_entities(connection, rows))
             reach(CrashPoint.ENTITIES_WRITTEN)
             self._outbox.write(connection)
             reach(CrashPoint.OUTBOX_WRITTEN)
             if self._answer_rows:
-                parts.statements.insert_answer.run(connection, self._answer_rows)
+                parts.shared.statements.insert_answer.run(connection, self._answer_rows)
             reach(CrashPoint.ANSWERS_WRITTEN)
         if not all(holds() for holds in checks):
             raise LostRaceError

@@ -9,7 +9,7 @@ from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.crash import CrashPoint, reach
 from pointsman.services.chassis.core.errors import not_found
 from pointsman.services.chassis.core.machine import Command, Event, Machine
-from pointsman.services.chassis.engine.batch import Batch, Parts
+from pointsman.services.chassis.engine.batch import Batch, Parts, StoreParts
 from pointsman.services.chassis.engine.changes import Children, Premises, Submission
 from pointsman.services.chassis.engine.deliveries import Delivery
 from pointsman.services.chassis.storage.statements import EntityRow, entity_columns
@@ -34,7 +34,8 @@ class Ledger(Generic[State]):
     ) -> None:
         self.store = store
         self.machine = machine
-        self._parts: Parts[State] = Parts(store, machine, children, measure, premises)
+        self.shared: StoreParts = store.ledgers[0].shared if store.ledgers else StoreParts(store)
+        self._parts: Parts[State] = Parts(store, self.shared, machine, children, measure, premises)
         entities = store.tables.entities
         self._find_one = select(*entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
         store.ledgers.append(self)

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import sqlite
 
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.storage.database import Database, driver_of
+from pointsman.services.chassis.storage.dialect import compile_once
 
 ROWS = "rows"
 CHUNKS = (64, 32, 16, 8, 4, 2, 1)
@@ -32,18 +33,17 @@ class _RowsStatement:
     """A statement that is executed for many rows."""
 
     def __init__(self, database: Database, statement: Any) -> None:
-        compiled = statement.compile(dialect=database.writing.dialect)
-        self._text = str(compiled)
-        self._names = compiled.positiontup
+        self._compiled = compile_once(database, statement)
         self._as_json = database.is_postgresql
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Execute it for all rows; the rowcount of the cursor is valid once the statement has completed."""
         cursor: Any = driver_of(connection).cursor()
+        text, names, _literals = self._compiled()
         if self._as_json:
-            cursor.execute(self._text, {ROWS: to_json(rows)})
+            cursor.execute(text, {ROWS: to_json(rows)})
         else:
-            cursor.executemany(self._text, _tuples(self._names, rows))
+            cursor.executemany(text, _tuples(names or (), rows))
         return cursor
 
 
@@ -51,21 +51,20 @@ class _ChunkedInsert:
     """A multi-row INSERT on SQLite."""
 
     def __init__(self, database: Database, statement: Any) -> None:
-        compiled = statement.compile(dialect=database.writing.dialect)
-        self._names = compiled.positiontup
-        self._before, self._row, self._after = _split_at_values(str(compiled))
+        self._compiled = compile_once(database, statement)
         self._texts: dict[int, str] = {}
 
     def _text(self, count: int) -> str:
         """The text for so many rows; compiling it with SQLAlchemy takes a thousand times as long."""
         if count not in self._texts:
-            self._texts[count] = self._before + ", ".join([self._row] * count) + self._after
+            before, row, after = _split_at_values(self._compiled().text)
+            self._texts[count] = before + ", ".join([row] * count) + after
         return self._texts[count]
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> RowCount:
         """Execute it for all rows."""
         cursor: Any = driver_of(connection).cursor()
-        tuples, touched = _tuples(self._names, rows), 0
+        tuples, touched = _tuples(self._compiled().names or (), rows), 0
         for begin, end in _chunks(len(tuples)):
             cursor.execute(self._text(end - begin), list(chain.from_iterable(tuples[begin:end])))
             touched += cursor.rowcount

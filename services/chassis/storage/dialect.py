@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache, cached_property
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, String, Table, bindparam, func, select
@@ -49,6 +50,26 @@ def _insert(database: Database, table: Table) -> Any:
     return sqlite.insert(table)
 
 
+class Compiled(NamedTuple):
+    """A statement in the words of a database: its text, the order of its parameters, and those with a value of their own."""
+
+    text: str
+    names: Sequence[str] | None
+    literals: Mapping[str, Any]
+
+
+def compile_once(database: Database, statement: Any) -> Callable[[], Compiled]:
+    """Compile a statement when it is first used: a store has a hundred, and a start needs a few of them."""
+
+    @cache
+    def compiled() -> Compiled:
+        made = statement.compile(dialect=database.writing.dialect)
+        literals = {name: value for name, value in made.params.items() if value is not None}
+        return Compiled(str(made), made.positiontup, literals)
+
+    return compiled
+
+
 class PreparedStatement:
     """A statement that is compiled once and executed on the driver's cursor.
 
@@ -56,16 +77,17 @@ class PreparedStatement:
     """
 
     def __init__(self, database: Database, statement: Any) -> None:
-        compiled = statement.compile(dialect=database.writing.dialect)
-        self._text = str(compiled)
-        self._bind: Callable[[Mapping[str, Any]], Any] = _bind_order(compiled.positiontup)
-        self._literals = {name: value for name, value in compiled.params.items() if value is not None}
+        self._compiled = compile_once(database, statement)
+
+    @cached_property
+    def _bind(self) -> Callable[[Mapping[str, Any]], Any]:
+        return _bind_order(self._compiled().names)
 
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
         """Execute it; inside `pipeline` the cursor waits for the result only when rows are fetched."""
         cursor: Any = driver_of(connection).cursor()
-        given = {**self._literals, **parameters} if self._literals else parameters
-        cursor.execute(self._text, self._bind(given))
+        text, _names, literals = self._compiled()
+        cursor.execute(text, self._bind({**literals, **parameters} if literals else parameters))
         return cursor
 
     def fetch(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
