@@ -1,6 +1,7 @@
 """A ready task goes to exactly one caller, however many ask and from however many replicas."""
 
 import asyncio
+import os
 
 import pytest
 
@@ -11,7 +12,8 @@ from tests.helpers.databases import new_postgres_database
 from tests.helpers.postgres import PostgresServer
 
 ID = "big"
-TASKS = 10_000
+TASKS = int(os.environ.get("POINTSMAN_CLAIMED_TASKS", "2000"))
+"""More than all callers hold at once; the campaign takes 10,000."""
 CALLERS = 64
 
 
@@ -43,7 +45,7 @@ async def _assert_completed(client: Client, count: int) -> None:
 
 
 @pytest.mark.timeout(120)
-async def test_sixty_four_callers_on_ten_thousand_tasks_get_each_once(database_url: str) -> None:
+async def test_sixty_four_callers_on_thousands_of_tasks_get_each_once(database_url: str) -> None:
     async with served(database_url) as client:
         await _plan(client, TASKS)
         taken: list[str] = []
