@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.scenarios.commands import running
+from tests.scenarios.commands import POINTSMAN, Running, until_killed
 
 ROUNDS = 5
 FLOOR = """
@@ -45,7 +45,8 @@ def floor() -> float:
 def serving(data: Path) -> float:
     """Seconds from the command to the line that says where it listens."""
     begun = time.perf_counter()
-    with running("up", "--port", "0", POINTSMAN_DATA=str(data), POINTSMAN_GATEWAY_PORT="0") as plane:
+    settings = {"POINTSMAN_DATA": str(data), "POINTSMAN_GATEWAY_PORT": "0"}
+    with until_killed(Running(("up", "--port", "0"), settings, program=POINTSMAN)) as plane:
         plane.line_with(" up at ")
         return time.perf_counter() - begun
 

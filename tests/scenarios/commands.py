@@ -1,21 +1,24 @@
 """Real processes for scenarios: started, waited for by what they print, and killed the hard way."""
 
+import os
 import shlex
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from tests.helpers.eventually import eventually_now
 from tests.helpers.loopback import with_credentials
+from tests.scenarios.born import NURSERY, Born
 
 ROOT = Path(__file__).parents[2]
 PATIENT = Path(__file__).parent / "agents" / "patient.py"
 START_SECONDS = 60.0
 POINTSMAN = (sys.executable, "-m", "pointsman.cli")
+"""Started from nothing, as users start it."""
 
 
 class Running:
@@ -26,24 +29,26 @@ class Running:
         arguments: tuple[str, ...],
         environment: dict[str, str],
         folder: Path = ROOT,
-        program: tuple[str, ...] = POINTSMAN,
+        program: tuple[str, ...] = (),
     ) -> None:
-        self._process = subprocess.Popen(
-            [*program, *arguments],
-            cwd=folder,
-            env=with_credentials(**environment),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        """Without a program, it is `pointsman`, born in the nursery."""
+        shown, output = os.pipe()
+        surroundings = with_credentials(**environment)
+        self._process: Born | subprocess.Popen[bytes]
+        if program:
+            self._process = subprocess.Popen(
+                [*program, *arguments],
+                cwd=folder, env=surroundings, stdout=output, stderr=output, start_new_session=True,
+            )  # fmt: skip
+        else:
+            self._process = NURSERY.bear(arguments, surroundings, folder, output)
+        os.close(output)
         self.lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=self._read, args=(shown,), daemon=True)
         self._reader.start()
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
+    def _read(self, shown: int) -> None:
+        with open(shown, encoding="utf-8") as output:
             self.lines.extend(iter(output.readline, ""))
 
     def line_with(self, words: str) -> str:
@@ -85,14 +90,18 @@ class Running:
 
 
 @contextmanager
-def running(*arguments: str, **environment: str) -> Iterator[Running]:
-    """A command that is killed at the end of the block, if it still runs."""
-    process = Running(arguments, environment)
+def until_killed(process: Running) -> Iterator[Running]:
+    """Kill a command at the end of the block, if it still runs."""
     try:
         yield process
     finally:
         if not process.ended:
             process.kill()
+
+
+def running(*arguments: str, **environment: str) -> AbstractContextManager[Running]:
+    """A command that is killed at the end of the block, if it still runs."""
+    return until_killed(Running(arguments, environment))
 
 
 def finished(*arguments: str, **environment: str) -> tuple[int, str]:

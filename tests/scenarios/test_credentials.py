@@ -31,7 +31,7 @@ from tests.helpers.eventually import eventually_now
 from tests.helpers.hello_repository import example_repository
 from tests.helpers.limits import scaled
 from tests.helpers.loopback import INSECURE
-from tests.scenarios.commands import Running, finished, running
+from tests.scenarios.commands import POINTSMAN, Running, finished, running, until_killed
 
 CURIOUS = Path(__file__).parent / "agents" / "curious.py"
 BRIEFLY = Terms(patience_seconds=1.0, deadline_seconds=5.0)
@@ -45,9 +45,10 @@ def as_users_have_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @contextmanager
-def up(data: Path, *options: str) -> Iterator[tuple[Running, dict[str, str]]]:
+def up(data: Path, *options: str, program: tuple[str, ...] = ()) -> Iterator[tuple[Running, dict[str, str]]]:
     """A control plane in a process of its own, and where it serves."""
-    with running("up", "--port", "0", "--json", *options, POINTSMAN_DATA=str(data)) as process:
+    arguments = ("up", "--port", "0", "--json", *options)
+    with until_killed(Running(arguments, {"POINTSMAN_DATA": str(data)}, program=program)) as process:
         yield process, json.loads(process.line_with('"address"'))
 
 
@@ -212,7 +213,7 @@ def test_whoever_binds_the_port_after_a_crash_collects_nothing(tmp_path: Path, *
 
 
 def test_no_secret_stands_in_a_process_list_an_environment_or_an_output(tmp_path: Path) -> None:
-    with up(tmp_path) as (process, _):
+    with up(tmp_path, program=POINTSMAN) as (process, _):
         finished("runs", "--json", POINTSMAN_DATA=str(tmp_path))
         folder = CredentialFolder.of(tmp_path)
         secrets = {folder.read_secret(role) for role in CredentialRole}
