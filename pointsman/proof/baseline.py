@@ -29,6 +29,13 @@ _CANNOT_RUN = (
         "a program that it starts is not there",
     ),
     (re.compile(r"no test specified"), "package.json has no test script of its own"),
+    (
+        re.compile(
+            r"^EOFError: EOF when reading|(?:stdin|input device) is not a (?:tty|terminal)",
+            re.MULTILINE | re.IGNORECASE,
+        ),
+        "it asks for input, and nobody can answer it",
+    ),
 )
 """What runners print when nothing was tested, and what that means."""
 SETUP_ADVICE = (

@@ -157,7 +157,10 @@ COMMANDS: Mapping[str, Command] = {
         loaders.audit, Group.OPERATE, "check a run's journal, or every store", ("audit last", "audit --all")
     ),
     "clean": Command(
-        loaders.clean, Group.OPERATE, "remove what killed workers left behind", ("clean --dry-run", "clean")
+        loaders.clean,
+        Group.OPERATE,
+        "remove what killed workers and ended runs left behind",
+        ("clean --dry-run", "clean", "clean --ended", "clean --ended --yes"),
     ),
     "completion": Command(
         loaders.completion,

@@ -105,3 +105,23 @@ async def test_a_set_up_that_fails_is_no_baseline(tmp_path: Path) -> None:
     base = await repository(tmp_path / "user", {"a": ""})
     with pytest.raises(SetupFailed, match="set-up failed: `false`: it ended with exit code 1"):
         await tried(tmp_path / "user", base, ("true",), file='[workspace]\nsetup = ["false"]\n')
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("no-such-runner",), "`no-such-runner` cannot be started"),
+        (("sh", "-c", "no-such-runner"), "`sh` cannot be started"),
+        (("python3", "-m", "unittest", "discover", "-q", "-s", "empty"), "no test ran"),
+        (("python3", "-c", "input()"), "it asks for input"),
+        (("sleep", "3600"), "[proof] timeout gives a command more time"),
+    ],
+    ids=["no program", "exit 127", "no tests", "asks", "never ends"],
+)
+async def test_every_kind_of_wrong_proof_is_broken_before_anything_is_submitted(
+    tmp_path: Path, command: tuple[str, ...], words: str
+) -> None:
+    base = await repository(tmp_path / "user", {"a": "", "empty/__init__.py": ""})
+    found, _ = await tried(tmp_path / "user", base, command, file="[proof]\ntimeout = 2\n")
+    assert found.state is State.BROKEN, found
+    assert words in found.commands[0].reason
