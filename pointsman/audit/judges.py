@@ -6,6 +6,7 @@ from typing import Any
 
 from pointsman.services.chassis.engine.audit import History, Violation
 from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.contender_events import ContenderHandedIn
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability
 from pointsman.services.orchestrator.domain.model import Assignment
 
@@ -23,7 +24,7 @@ class _Makers:
 
     def learn(self, data: Any) -> None:
         """Take in one event."""
-        if isinstance(data, events.WorkHandedIn) and data.principal:
+        if isinstance(data, events.WorkHandedIn | ContenderHandedIn) and data.principal:
             self.of_tasks.setdefault(data.task_id, set()).add(data.principal)
         elif isinstance(data, events.Planned) and data.principal:
             self.of_plan.add(data.principal)

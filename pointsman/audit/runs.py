@@ -102,10 +102,15 @@ def _offered(history: History, ledger: _Ledger, seq: int, item: Assignment) -> I
     if item.assignment_id in ledger.known:
         yield history.violation("lease", seq, f"{item.assignment_id} is offered a second time")
     for other in ledger.live:
-        same = (other.assignment.task_id, other.assignment.delegation_id) == (item.task_id, item.delegation_id)
+        same = _place(other.assignment) == _place(item)
         if item.delegation_id and same:
             yield history.violation("lease", seq, f"{item.delegation_id} of {item.task_id} is offered to two agents")
     ledger.known[item.assignment_id] = _Work(item, seq)
+
+
+def _place(item: Assignment) -> tuple[str, str, int]:
+    """What only one agent may have in hand: a delegation of a task, or one contender's part of it."""
+    return item.task_id, item.delegation_id, item.contender
 
 
 def _tried(history: History, ledger: _Ledger, seq: int, data: events.AssignmentRetried) -> Iterator[Violation]:

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.scenarios.planes import Plane, clients
@@ -40,12 +41,14 @@ async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Pat
     with processes(tmp_path, **mocked(), **slow) as group:
         async with group.channel() as channel:
             here = clients(channel)
-            run = await here.submit()
+            run = await here.submit(crew=pb.Crew(best_of=2))
             for state, contexts in deaths:
                 await here.reached(run.id, state)
                 for context in contexts:
                     await asyncio.to_thread(_kill_and_restart, group, context)
             await _all_complete(here, [run.id])
+            (attempt,) = (await here.runs.GetEvidence(evidence.GetEvidenceRequest(run_id=run.id))).attempts
+            assert [one.chosen for one in attempt.contenders] in ([True, False], [False, True])
 
 
 async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.commands.run import RunOptions, run_order
 from pointsman.cli.options.crew_options import (
     AgentOption,
+    BestOfOption,
     CoderOption,
     CommandOption,
     ParallelOption,
@@ -60,6 +61,7 @@ def plan(  # noqa: PLR0913 - one parameter per option
     coder: CoderOption = "",
     reviewer: ReviewerOption = "",
     parallel: ParallelOption = 0,
+    best_of: BestOfOption = 0,
     env: EnvironmentOption = None,
     read: ReadOption = None,
     verify: VerifyOption = None,
@@ -86,7 +88,7 @@ def plan(  # noqa: PLR0913 - one parameter per option
         review_plan=True,
     )
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
-    crew = CrewOptions(agent, command, roles, parallel, env=tuple(env or ()), read=tuple(read or ()))
+    crew = CrewOptions(agent, command, roles, parallel, env=tuple(env or ()), read=tuple(read or ()), best_of=best_of)
     review = PlanReview(edit, approve)
     options = RunOptions(order, repo, crew, False, as_json, True, not no_baseline, TermOptions(), verbose, review)
     sys.exit(asyncio.run(run_order(options, server, project)))

@@ -12,6 +12,7 @@ from pointsman import project as project_file
 from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.options.crew_options import (
     AgentOption,
+    BestOfOption,
     CoderOption,
     CommandOption,
     ParallelOption,
@@ -72,6 +73,7 @@ def rerun(  # noqa: PLR0913 - one parameter per option
     coder: CoderOption = "",
     reviewer: ReviewerOption = "",
     parallel: ParallelOption = 0,
+    best_of: BestOfOption = 0,
     solo: SoloOption = False,
     share: ShareOption = False,
     env: EnvironmentOption = None,
@@ -87,7 +89,7 @@ def rerun(  # noqa: PLR0913 - one parameter per option
     """Do an ended run again: wave:N and task:T keep its plan and what was accepted before; exit codes as of run."""
     again = replace(parse_point(point), text=text, budget=parse_budget(budget))
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
-    crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
+    crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()), best_of)
 
     async def work() -> int:
         crew_of(crew, project_file.Crew()).specs()  # what the options name has to be there, before anything else

@@ -17,6 +17,7 @@ from pointsman.api.orchestrator.v1.orchestrator_pb2 import RESUME_ASK, RESUME_NO
 from pointsman.api.orchestrator.v1.run_pb2 import ExecutionMode
 from pointsman.cli.options.crew_options import (
     AgentOption,
+    BestOfOption,
     CoderOption,
     CommandOption,
     ParallelOption,
@@ -122,6 +123,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
     coder: CoderOption = "",
     reviewer: ReviewerOption = "",
     parallel: ParallelOption = 0,
+    best_of: BestOfOption = 0,
     solo: SoloOption = False,
     share: ShareOption = False,
     env: EnvironmentOption = None,
@@ -163,13 +165,11 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
         budget=parse_budget(budget),
         session_id=session,
         resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
-        as_action=action,
-        barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
-        lenient=lenient,
-    )
+        as_action=action, lenient=lenient, barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
+    )  # fmt: skip
     own = PlanReview(approve=True, given=plan_from_file(tasks)) if tasks is not None else None
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
-    crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
+    crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()), best_of)
     options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms, verbose, own)
     sys.exit(asyncio.run(run_order(options, server, project)))
 

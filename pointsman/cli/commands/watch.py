@@ -11,6 +11,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.exit_codes import EXIT_INTERRUPTED
 from pointsman.cli.options.crew_options import (
     AgentOption,
+    BestOfOption,
     CoderOption,
     CommandOption,
     ParallelOption,
@@ -53,6 +54,7 @@ def watch(  # noqa: PLR0913 - one parameter per option
     coder: CoderOption = "",
     reviewer: ReviewerOption = "",
     parallel: ParallelOption = 0,
+    best_of: BestOfOption = 0,
     solo: SoloOption = False,
     share: ShareOption = False,
     env: EnvironmentOption = None,
@@ -65,7 +67,7 @@ def watch(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Follow a run to its end: exit 0 complete, 1 failed or cancelled, 4 waits for a person."""
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
-    options = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()))
+    options = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()), best_of)
 
     async def work() -> int:
         if repo is None and not options.named():

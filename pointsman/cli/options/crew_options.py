@@ -28,6 +28,15 @@ ParallelOption = Annotated[
         "--parallel", min=0, max=64, help="How many coders at the same time; default: that of pointsman.toml, else 2."
     ),
 ]
+BestOfOption = Annotated[
+    int,
+    typer.Option(
+        "--best-of",
+        min=0,
+        max=16,
+        help="How many coders do each task side by side; the best work goes on. Costs as many starts.",
+    ),
+]
 SoloOption = Annotated[bool, typer.Option("--solo", help="One coder on one task: no planner, no reviewer.")]
 ShareOption = Annotated[
     bool, typer.Option("--share", help="Agents of other workers may take its work, and its agents that of other runs.")

@@ -15,6 +15,7 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
     for setback in attempt.setbacks:
         who = f" by {setback.agent_id}" if setback.agent_id else ""
         yield f"  {setback.stage} failed{who}: {shortened(setback.reason)}"
+    yield from _contenders(attempt)
     yield from _claims(attempt)
     for criterion in attempt.finding.criteria:
         detail = "" if criterion.passed else f": {shortened(criterion.detail)}"
@@ -24,6 +25,18 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
     for judgement in attempt.judgements:
         reason = f": {shortened(judgement.reason)}" if judgement.reason else ""
         yield f"  {judgement.verdict} by the {judgement.judge}{reason}"
+
+
+def _contenders(attempt: Attempt) -> Iterator[str]:
+    """The works among which one was chosen, side by side."""
+    for one in attempt.contenders:
+        found = one.finding
+        refused = "refused" if one.HasField("finding") else "not proven"
+        worth = grade_text(found.proof.grade).lstrip(", ") if found.accepted else refused
+        why = f": {shortened(one.reason)}" if one.reason and not found.accepted else ""
+        files, commit = len(one.work.changed_files), one.work.result_commit[:12]
+        mark = "  ← chosen" if one.chosen else ""
+        yield f"  contender {one.number} by {one.author}: {worth or 'passed'}, {files} files, {commit}{why}{mark}"
 
 
 def _proof(attempt: Attempt) -> Iterator[str]:

@@ -41,6 +41,7 @@ class CrewOptions:
     share: bool = False
     env: Sequence[str] = ()
     read: Sequence[Path] = ()
+    best_of: int = 0
 
     def named(self) -> dict[str, str]:
         """Who plays each role that the options name; ends the command where they contradict each other."""
@@ -49,8 +50,8 @@ class CrewOptions:
             fail_usage("--agent and --command both name the agent; give one of them")
         if self.command and "coder" in given:
             fail_usage("--coder and --command both name the coder; give one of them")
-        if self.solo and (self.parallel or given.keys() - {"coder"}):
-            fail_usage("--solo is one coder on one task; leave --parallel and the other roles out")
+        if self.solo and (self.parallel or self.best_of > 1 or given.keys() - {"coder"}):
+            fail_usage("--solo is one coder on one task; leave --parallel, --best-of and the other roles out")
         by_agent = dict.fromkeys(("coder",) if self.solo else BY_AGENT, self.agent) if self.agent else {}
         by_command = {"coder": f"{COMMAND}{self.command}"} if self.command else {}
         return {**by_agent, **by_command, **given}
@@ -68,6 +69,8 @@ class Crew:
     share: bool = False
     env: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
+    best_of: int = 1
+    """How many coders do each task side by side."""
     fallback: tuple[str, ...] = ()
     """Agents that take over, in this order, while the account of a role's agent rests."""
 
@@ -92,8 +95,12 @@ class Crew:
         profile = profile_for(agent, command, self.env, self.read, option)
         require_program(profile)
         return WorkerSpec(
-            (role,), profile, capacity=self.counts.get(role, 1), fallback=tuple(self._stand_ins(role, profile))
+            (role,), profile, capacity=self._capacity(role), fallback=tuple(self._stand_ins(role, profile))
         )
+
+    def _capacity(self, role: str) -> int:
+        """How many assignments an agent of a role takes at the same time."""
+        return self.counts.get(role, 1) * (self.best_of if role == "coder" else 1)
 
     def _stand_ins(self, role: str, first: Profile | None) -> Iterator[Profile]:
         """The profiles of those who take over; one whose program is missing is left out."""
@@ -103,18 +110,23 @@ class Crew:
                 yield profile
 
     def message(self) -> CrewMessage:
-        """The crew as Submit takes it: nothing where no agent is brought along."""
+        """The crew as Submit takes it: no workers where no agent is brought along."""
+        best_of = self.best_of if self.best_of > 1 else 0
         if not self.members:
-            return CrewMessage()
+            return CrewMessage(best_of=best_of)
         roles = (*BUILT_IN, *self.members)
         return CrewMessage(
-            capabilities=[CAPABILITIES[role] for role in roles], reserved=self.reserved, parallel=self.parallel
+            capabilities=[CAPABILITIES[role] for role in roles],
+            reserved=self.reserved,
+            parallel=self.parallel,
+            best_of=best_of,
         )
 
     def options(self) -> tuple[str, ...]:
         """The options that name this crew."""
         given = [word for role, who in self.members.items() if role in BY_AGENT for word in (f"--{role}", who)]
         given += ["--solo"] if self.solo else ["--parallel", str(self.parallel)] if "coder" in self.members else []
+        given += ["--best-of", str(self.best_of)] if self.best_of > 1 else []
         given += ["--share"] if self.share else []
         given += [word for name in self.env for word in ("--env", name)]
         return (*given, *(word for place in self.read for word in ("--read", str(place.resolve()))))
@@ -132,7 +144,8 @@ class Crew:
                 yield f"no {role}: {consequence} (--{role} names one)"
 
     def _times(self, role: str) -> str:
-        return f" × {self.counts[role]}" if self.counts.get(role, 1) > 1 else ""
+        side_by_side = f", best of {self.best_of}" if role == "coder" and self.best_of > 1 else ""
+        return (f" × {self.counts[role]}" if self.counts.get(role, 1) > 1 else "") + side_by_side
 
 
 def crew_of(options: CrewOptions, project: ProjectCrew) -> Crew:
@@ -146,8 +159,9 @@ def crew_of(options: CrewOptions, project: ProjectCrew) -> Crew:
     counts = {role: listed[role].parallel for role in members if role in listed and listed[role].parallel}
     if "coder" in members:
         counts["coder"] = 1 if "planner" not in members else options.parallel or counts.get("coder", DEFAULT_PARALLEL)
+    best_of = 1 if options.solo else options.best_of or (listed["coder"].best_of if "coder" in listed else 1)
     env, read = tuple(options.env), tuple(options.read)
-    return Crew(members, counts, options.solo, options.share, env, read, project.fallback)
+    return Crew(members, counts, options.solo, options.share, env, read, best_of, project.fallback)
 
 
 def _shown(who: str) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain import contender_events, contenders, events
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Grade,
@@ -377,6 +377,9 @@ _APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     events.StageProven: _stage_proven,
     events.StageDeferred: _stage_deferred,
     events.WorkHandedIn: _work_handed_in,
+    contender_events.ContenderHandedIn: contenders.apply_handed_in,
+    contender_events.ContenderProven: contenders.apply_proven,
+    contender_events.ContenderChosen: contenders.apply_chosen,
     events.TaskJudged: _task_judged,
     events.WaveVerified: _wave_verified,
     events.WaveConcluded: _wave_concluded,

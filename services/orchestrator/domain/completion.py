@@ -30,9 +30,9 @@ from pointsman.services.orchestrator.domain.commands import (
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_setback
 from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
 from pointsman.services.orchestrator.domain.failures import failed_alike
-from pointsman.services.orchestrator.domain.model import Assignment, Lease, Usage
+from pointsman.services.orchestrator.domain.model import Assignment, Usage
 from pointsman.services.orchestrator.domain.planning import plan_problems
-from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Lease
 
 CAUSE_LENGTH = 2000
 ACCEPTED = CompletionOutcome(accepted=True)

@@ -168,15 +168,21 @@ class DecisionBuilder:
         """Have something done elsewhere whose answer does not matter any more."""
         self.effects.append(Effect(str(call), data))
 
-    def assign(self, assignment: Assignment) -> None:
-        """Offer a piece of work to the agents, if the budget allows it."""
+    def assign_together(self, assignments: Sequence[Assignment]) -> None:
+        """Offer pieces of work that count together: the budget has room for the starts of all of them, or none is offered."""
+        lacks_room = self.run.spent.assignments + len(assignments) > self.run.budget.assignments
+        for assignment in assignments:
+            self.assign(assignment, len(assignments) if lacks_room else 1)
+
+    def assign(self, assignment: Assignment, starts: int = 1) -> None:
+        """Offer a piece of work to the agents, if the budget has room for so many starts."""
         is_free = assignment.capability is Capability.VERIFY
         number = self.run.spent.assignments + len(self.run.held) + 1
         name = f"v{self.run.spent.transitions + 1}" if is_free else f"a{number}"
         assignment_id = assignment.assignment_id or f"{self.run.run_id}.{name}"
         authors = self.run.excluded_from(assignment.capability, assignment.task_id)
         assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now, excluded_principals=authors)
-        exhausted = self._exhausted(is_free=is_free)
+        exhausted = self._exhausted(starts=0 if is_free else starts)
         if not exhausted:
             self.emit(events.Assigned(assignment, is_free))
             return
@@ -186,11 +192,11 @@ class DecisionBuilder:
             text = f"The budget is exhausted: {exhausted}. Raise it to go on, or cancel the run."
             self.ask(Question.BUDGET, text, (exhausted,))
 
-    def _exhausted(self, *, is_free: bool) -> str:
+    def _exhausted(self, *, starts: int) -> str:
         """What of the budget is used up; the verifier starts no agent, so that what was paid for can be proven."""
         budget, spent = self.run.budget, self.run.spent
         limits = {
-            "assignments": spent.assignments >= budget.assignments and not is_free,
+            "assignments": starts > 0 and spent.assignments + starts > budget.assignments,
             "tokens": 0 < budget.tokens <= spent.tokens,
             "cost": bool(budget.cost_micros) and (spent.unpriced_tokens > 0 or budget.cost_micros <= spent.cost_micros),
             "wall_clock": self.now >= self.deadline,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain import contender_events, events
 from pointsman.services.orchestrator.domain.enums import InternalEvent, Trigger
 
 EVENTS: Mapping[str, type] = {
@@ -28,6 +28,9 @@ EVENTS: Mapping[str, type] = {
     str(InternalEvent.STAGE_PROVEN): events.StageProven,
     str(InternalEvent.STAGE_DEFERRED): events.StageDeferred,
     str(InternalEvent.WORK_HANDED_IN): events.WorkHandedIn,
+    str(InternalEvent.CONTENDER_HANDED_IN): contender_events.ContenderHandedIn,
+    str(InternalEvent.CONTENDER_PROVEN): contender_events.ContenderProven,
+    str(InternalEvent.CONTENDER_CHOSEN): contender_events.ContenderChosen,
     str(InternalEvent.TASK_JUDGED): events.TaskJudged,
     str(InternalEvent.WAVE_VERIFIED): events.WaveVerified,
     str(InternalEvent.WAVE_CONCLUDED): events.WaveConcluded,

@@ -4,18 +4,17 @@ from dataclasses import replace
 
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.calls.claim_wave import ClaimWave
+from pointsman.services.orchestrator.domain.calls.contest import contender_done, contender_lost
 from pointsman.services.orchestrator.domain.calls.epics import Epic
 from pointsman.services.orchestrator.domain.calls.pipelines import (
     NOT_JUDGED,
-    CompleteStage,
     ForwardStageAnswer,
-    StageFailure,
     advance_wave,
     end_attempt,
     get_pipeline,
-    note_failure,
     offer_stages,
 )
+from pointsman.services.orchestrator.domain.calls.stage_completion import StageFailure, complete_stage, note_failure
 from pointsman.services.orchestrator.domain.calls.workflow_status import GOING_ON, ForwardAnswer, why_it_waits
 from pointsman.services.orchestrator.domain.commands import (
     Answer,
@@ -79,7 +78,8 @@ def answer_workflow(builder: DecisionBuilder, command: Answer) -> None:
 def claim_wave(builder: DecisionBuilder) -> None:
     """Take as many ready tasks as may run at the same time."""
     run = builder.run
-    limit = max(1, min(builder.free_slots, run.order.parallel or MOST_PARALLEL))
+    side_by_side = max(1, run.order.best_of)
+    limit = max(1, min(builder.free_slots // side_by_side, run.order.parallel or MOST_PARALLEL))
     builder.call(Call.CLAIM_WAVE, lambda call: ClaimWave(call, run.epic_id, limit))
 
 
@@ -126,6 +126,9 @@ def escalated_task(run: Run) -> str:
 
 def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageResult, done: CompleteAssignment) -> None:
     """Keep the work and whose it is, or the review, and hand the stage's word to the pipeline."""
+    if assignment.contender:
+        contender_done(builder, assignment, result, done)
+        return
     if result.work is not None and assignment.capability is Capability.CODE:
         builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
     elif assignment.capability is Capability.REVIEW:
@@ -133,7 +136,7 @@ def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageRe
     elif assignment.capability is Capability.VERIFY:
         _stage_proven(builder, assignment, done.agent_id, result)
         return
-    _complete_stage(builder, assignment, done.agent_id, result, lost=False)
+    complete_stage(builder, assignment, done.agent_id, result, lost=False)
 
 
 def _stage_proven(builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
@@ -150,7 +153,7 @@ def _stage_proven(builder: DecisionBuilder, assignment: Assignment, agent_id: st
         )
     )  # fmt: skip
     if found.accepted:
-        _complete_stage(builder, assignment, agent_id, result, lost=False)
+        complete_stage(builder, assignment, agent_id, result, lost=False)
         offer_stages(builder, assignment.task_id, task.deferred)
     elif again:
         note_failure(builder, assignment.task_id, StageFailure(assignment.stage, agent_id, found.reason))
@@ -163,8 +166,8 @@ def _stage_proven(builder: DecisionBuilder, assignment: Assignment, agent_id: st
                 delegation_id=delegation.delegation_id,
                 nonce=delegation.nonce,
             )
-            _complete_stage(builder, unjudged, "", replace(result, hint=NOT_JUDGED, report=""), lost=False)
-        _complete_stage(builder, assignment, agent_id, result, lost=False)
+            complete_stage(builder, unjudged, "", replace(result, hint=NOT_JUDGED, report=""), lost=False)
+        complete_stage(builder, assignment, agent_id, result, lost=False)
 
 
 def _keep_review(builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult) -> None:
@@ -176,38 +179,15 @@ def _keep_review(builder: DecisionBuilder, assignment: Assignment, agent_id: str
 
 def stage_lost(builder: DecisionBuilder, assignment: Assignment) -> None:
     """A lost writer aborts the attempt; a lost judge counts as a crash. A dead agent never passes."""
+    if assignment.contender:
+        contender_lost(builder, assignment)
+        return
     again = failed_alike(assignment.setbacks)
     said = f"no agent finished{TWICE_ALIKE if again else ''}{because(last_setback(assignment))}"
     note_failure(builder, assignment.task_id, StageFailure(assignment.stage, "", said, again))
     result = StageResult()
     if assignment.capability not in (Capability.REVIEW, Capability.VERIFY):
         result = StageResult("FAIL", "ABORT", Severity.HIGH, f"{AGENT_LOST}: {said}")
-    _complete_stage(builder, assignment, "", result, lost=True)
+    complete_stage(builder, assignment, "", result, lost=True)
     if assignment.capability is Capability.VERIFY:
         offer_stages(builder, assignment.task_id, builder.run.tasks[assignment.task_id].deferred)
-
-
-def _complete_stage(
-    builder: DecisionBuilder, assignment: Assignment, agent_id: str, result: StageResult, *, lost: bool
-) -> None:
-    pipeline_id = builder.run.tasks[assignment.task_id].pipeline_id
-    builder.call(
-        Call.COMPLETE_STAGE,
-        lambda call: CompleteStage(
-            call,
-            pipeline_id,
-            assignment.task_id,
-            assignment.stage,
-            assignment.delegation_id,
-            agent_id,
-            result.verdict,
-            result.route,
-            result.severity,
-            result.hint,
-            result.transcript,
-            result.report,
-            lost,
-            assignment.nonce,
-        ),
-        subject=assignment.task_id,
-    )

@@ -129,6 +129,8 @@ class Order:
     """Whether only workers that ask for this run are given its work."""
     parallel: int = 0
     """How many tasks are worked on at the same time; 0 leaves it to the budget's fan-out."""
+    best_of: int = 0
+    """How many coders do each task side by side, so that the best work is chosen; 0 and 1 mean one alone."""
     review_plan: bool = False
     """Whether a person looks at the plan before the work begins."""
     brings_plan: bool = False
@@ -234,6 +236,20 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Contender:
+    """One of several works of the same attempt, and what the verifier found about it."""
+
+    number: int
+    work: Work
+    proven: bool = False
+    passed: bool = False
+    grade: Grade | None = None
+    reason: str = ""
+    failing: int = 0
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why a proof does not hold: in words, and the tests that fail and did not fail on the base."""
 
@@ -307,6 +323,8 @@ class Assignment:
     """Why earlier attempts at it failed."""
     restarts: int = 0
     """Starts of an agent on it, beyond the first, that the run has counted."""
+    contender: int = 0
+    """Which of several works of the same stage it makes or proves; 0 where there is one alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,22 +386,5 @@ class Task:
     """Why the verifier refused the attempt before."""
     grade: Grade | None = None
     """What the accepted work is worth."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """An assignment's row in the store: who holds it, under which epoch, for the how-manieth time."""
-
-    agent_id: str
-    epoch: int
-    attempt: int
-    leased: bool
-    principal: str = ""
-    """Who polled for it; empty where a version gave it out that did not keep this."""
-    secret_digests: tuple[str, ...] = ()
-    """The digests of its secrets, one for each answer that carried it; none where a version gave it out without."""
-
-    def is_held_by(self, agent_id: str, principal: str, epoch: int, secret_digest: str) -> bool:
-        """Whether it is this agent of this principal that holds it, under this epoch and with one of its secrets."""
-        is_named = (self.agent_id, self.epoch) == (agent_id, epoch) and self.principal in ("", principal)
-        return is_named and (not self.secret_digests or secret_digest in self.secret_digests)
+    contenders: tuple[Contender, ...] = ()
+    """The works of this attempt among which one is chosen."""

@@ -24,7 +24,6 @@ from pointsman.services.orchestrator.domain.model import (
     Budget,
     Candidate,
     GivenCriterion,
-    Lease,
     OpenQuestion,
     OpenRemark,
     Order,
@@ -185,6 +184,25 @@ class Run:
 
 
 _fields_of = attrgetter(*Run.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """An assignment's row in the store: who holds it, under which epoch, for the how-manieth time."""
+
+    agent_id: str
+    epoch: int
+    attempt: int
+    leased: bool
+    principal: str = ""
+    """Who polled for it; empty where a version gave it out that did not keep this."""
+    secret_digests: tuple[str, ...] = ()
+    """The digests of its secrets, one for each answer that carried it; none where a version gave it out without."""
+
+    def is_held_by(self, agent_id: str, principal: str, epoch: int, secret_digest: str) -> bool:
+        """Whether it is this agent of this principal that holds it, under this epoch and with one of its secrets."""
+        is_named = (self.agent_id, self.epoch) == (agent_id, epoch) and self.principal in ("", principal)
+        return is_named and (not self.secret_digests or secret_digest in self.secret_digests)
 
 
 class Crew(NamedTuple):

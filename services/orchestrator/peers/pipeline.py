@@ -9,12 +9,8 @@ from pointsman.api.pipeline.v1 import route_pb2 as route
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.engine.deliveries import PendingEffect
-from pointsman.services.orchestrator.domain.calls.pipelines import (
-    CompleteStage,
-    ForwardStageAnswer,
-    Pipeline,
-    StartPipeline,
-)
+from pointsman.services.orchestrator.domain.calls.pipelines import ForwardStageAnswer, Pipeline, StartPipeline
+from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage
 from pointsman.services.orchestrator.domain.enums import Call, Reply
 from pointsman.services.orchestrator.peers.clients import STAND_IN, Peers, performs
 from pointsman.services.orchestrator.wire import decode, encode

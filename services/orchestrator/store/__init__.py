@@ -34,7 +34,8 @@ TASK_EVENTS = tuple(
     str(name)
     for name in (
         InternalEvent.WAVE_CLAIMED, InternalEvent.ASSIGNED, InternalEvent.ASSIGNMENT_RETRIED, InternalEvent.STAGE_FAILED, InternalEvent.WORK_HANDED_IN,
-        InternalEvent.WAVE_VERIFIED, InternalEvent.TASK_JUDGED,
+        InternalEvent.WAVE_VERIFIED, InternalEvent.TASK_JUDGED, InternalEvent.CONTENDER_HANDED_IN,
+        InternalEvent.CONTENDER_PROVEN, InternalEvent.CONTENDER_CHOSEN,
     )
 )  # fmt: skip
 """The events about the work on a task."""

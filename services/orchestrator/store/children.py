@@ -19,8 +19,8 @@ from pointsman.services.chassis.telemetry.context import transition_traceparent
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.commands import CompleteAssignments
 from pointsman.services.orchestrator.domain.enums import TERMINAL, AssignmentEnd, InternalEvent, State
-from pointsman.services.orchestrator.domain.model import Lease, Order
-from pointsman.services.orchestrator.domain.run import Crew, RunState
+from pointsman.services.orchestrator.domain.model import Order
+from pointsman.services.orchestrator.domain.run import Crew, Lease, RunState
 from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.agents import Present
 from pointsman.services.orchestrator.store.artifacts import Artifacts
@@ -307,6 +307,12 @@ _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(InternalEvent.DESIGNED): lambda rows, change, data: rows.document("design", change, data.document),
     str(InternalEvent.WORK_HANDED_IN): lambda rows, change, data: rows.document(
         f"work/{data.task_id}", change, data.work.document
+    ),
+    str(InternalEvent.CONTENDER_HANDED_IN): lambda rows, change, data: rows.document(
+        f"work/{data.task_id}/{data.number}", change, data.work.document
+    ),
+    str(InternalEvent.CONTENDER_PROVEN): lambda rows, change, data: rows.document(
+        f"proof/{data.task_id}/{data.number}", change, data.document
     ),
     str(InternalEvent.STAGE_PROVEN): lambda rows, change, data: rows.document(
         f"proof/{data.task_id}", change, data.document

@@ -78,9 +78,11 @@ class Actors:
     async def submit(self) -> None:
         """Start one run."""
         draw = self._chance.random
+        number = next(self._numbers)
         request = pb.SubmitRequest(
             request_id=self.new_key(),
-            message=f"{WISH} number {next(self._numbers)}",
+            message=f"{WISH} number {number}",
+            crew=pb.Crew(best_of=number % 3),
             session_id=draw.choice(("", "", "s1")),
             resume=draw.choice((pb.RESUME_UNSPECIFIED, pb.RESUME_ASK, pb.RESUME_YES)),
             auto_resume=draw.random() < 0.2,

@@ -12,7 +12,7 @@ from pointsman.services.chassis.engine.outbox import OutboxBatch, OutboxStatemen
 from pointsman.services.orchestrator.domain import apply, completion, ending, machine
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, Table
 from pointsman.services.orchestrator.domain.enums import Call
-from pointsman.services.orchestrator.domain.model import Lease
+from pointsman.services.orchestrator.domain.run import Lease
 from pointsman.services.orchestrator.domain.table import TABLE
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.store.queue import Queue

@@ -11,7 +11,6 @@ from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.calls.claim_wave import ClaimWave, NextWave
 from pointsman.services.orchestrator.domain.calls.epics import Epic, StoreEpic
 from pointsman.services.orchestrator.domain.calls.pipelines import (
-    CompleteStage,
     ForwardStageAnswer,
     Pipeline,
     PipelineSeen,
@@ -22,6 +21,7 @@ from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOu
 from pointsman.services.orchestrator.domain.calls.resolve_debate import DebateResolved, ResolveDebate
 from pointsman.services.orchestrator.domain.calls.resumables import ListResumable
 from pointsman.services.orchestrator.domain.calls.settle_wave import SettleWave
+from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage
 from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import (
     Call,
@@ -43,7 +43,6 @@ from pointsman.services.orchestrator.domain.model import (
     ClaimOutline,
     Criterion,
     Delegation,
-    Lease,
     Order,
     Plan,
     Routing,
@@ -51,7 +50,7 @@ from pointsman.services.orchestrator.domain.model import (
     TaskOutline,
     Work,
 )
-from pointsman.services.orchestrator.domain.run import Crew, Run, RunState
+from pointsman.services.orchestrator.domain.run import Crew, Lease, Run, RunState
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ALL = frozenset(Capability)

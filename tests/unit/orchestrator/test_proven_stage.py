@@ -8,7 +8,8 @@ from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as protos
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.calls.pipelines import NOT_JUDGED, CompleteStage, PipelineSeen
+from pointsman.services.orchestrator.domain.calls.pipelines import NOT_JUDGED, PipelineSeen
+from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage
 from pointsman.services.orchestrator.domain.commands import CompletionOutcome, StageResult, TaskFinding
 from pointsman.services.orchestrator.domain.enums import Call, Capability, PipelineStatus, Purpose, Question, State
 from pointsman.services.orchestrator.domain.model import Assignment, Delegation

@@ -66,7 +66,7 @@ class RandomWalk(RuleBasedStateMachine):
         present=CAPABILITIES,
         confidence=st.sampled_from([0.5, 0.6, 0.9]),
         resume=st.sampled_from(Resume),
-        flags=st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+        flags=st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.booleans()),
         ahead=st.tuples(st.sampled_from(HEAD_STARTS), PROOFS),
     )
     def submit(
@@ -77,7 +77,7 @@ class RandomWalk(RuleBasedStateMachine):
         flags: tuple[bool, ...],
         ahead: tuple[int, EvidenceKind],
     ) -> None:
-        debate, rival, repository, candidates = flags
+        debate, rival, repository, candidates, contest = flags
         self.driver = Driver(
             present,
             confidence=confidence,
@@ -85,6 +85,7 @@ class RandomWalk(RuleBasedStateMachine):
             debate=debate,
             rival_run_id="run_0" if rival else "",
             repository_id="r" if repository else "",
+            best_of=2 if contest else 0,
         )
         if candidates:
             self.driver.candidates = (Candidate("epic_9", "old", planned=True),)

@@ -35,7 +35,6 @@ from pointsman.services.orchestrator.domain.model import (
     Candidate,
     Delegation,
     Judgement,
-    Lease,
     OpenQuestion,
     OpenRemark,
     Order,
@@ -44,7 +43,7 @@ from pointsman.services.orchestrator.domain.model import (
     Slot,
     Task,
 )
-from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Run, RunState
+from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS, Lease, Run, RunState
 from tests.unit.orchestrator.driver import ALL, NOBODY, START, outline, plan, work
 
 RUN_ID, CALL_ID, WORK_ID, AGENT = "run_1", "c9", "run_1.a9", "agent"

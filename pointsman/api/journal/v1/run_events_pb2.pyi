@@ -64,6 +64,9 @@ class RunEvent(_message.Message):
     LABELLED_FIELD_NUMBER: _builtins.int
     STAGE_PROVEN_FIELD_NUMBER: _builtins.int
     STAGE_DEFERRED_FIELD_NUMBER: _builtins.int
+    CONTENDER_HANDED_IN_FIELD_NUMBER: _builtins.int
+    CONTENDER_PROVEN_FIELD_NUMBER: _builtins.int
+    CONTENDER_CHOSEN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transitioned(self) -> Global___Transitioned:
         """The run went along a row of its table; `event` of the transition names it."""
@@ -204,6 +207,18 @@ class RunEvent(_message.Message):
     def stage_deferred(self) -> Global___StageDeferred:
         """A judge's stage waits for the verifier's results."""
 
+    @_builtins.property
+    def contender_handed_in(self) -> Global___ContenderHandedIn:
+        """A coder handed in its work beside others on the same task."""
+
+    @_builtins.property
+    def contender_proven(self) -> Global___ContenderProven:
+        """The verifier proved a contender, or refuted it."""
+
+    @_builtins.property
+    def contender_chosen(self) -> Global___ContenderChosen:
+        """A contender is the work of the task from now on."""
+
     def __init__(
         self,
         *,
@@ -242,12 +257,15 @@ class RunEvent(_message.Message):
         labelled: Global___Labelled | None = ...,
         stage_proven: Global___StageProven | None = ...,
         stage_deferred: Global___StageDeferred | None = ...,
+        contender_handed_in: Global___ContenderHandedIn | None = ...,
+        contender_proven: Global___ContenderProven | None = ...,
+        contender_chosen: Global___ContenderChosen | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred", "contender_handed_in", "contender_proven", "contender_chosen"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -972,6 +990,126 @@ class WorkHandedIn(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WorkHandedIn: _TypeAlias = WorkHandedIn  # noqa: Y015
+
+@_typing.final
+class ContenderHandedIn(_message.Message):
+    """A coder handed in its work beside others on the same task."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    WORK_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    number: _builtins.int
+    """Which of the contenders it is, from 1."""
+    principal: _builtins.str
+    """The principal that handed it in."""
+    @_builtins.property
+    def work(self) -> Global___WorkOutline:
+        """The work."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        number: _builtins.int = ...,
+        work: Global___WorkOutline | None = ...,
+        principal: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["work", b"work"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "principal", b"principal", "task_id", b"task_id", "work", b"work"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContenderHandedIn: _TypeAlias = ContenderHandedIn  # noqa: Y015
+
+@_typing.final
+class ContenderProven(_message.Message):
+    """The verifier proved a contender, or refuted it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    PASSED_FIELD_NUMBER: _builtins.int
+    DOCUMENT_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    FAILING_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    number: _builtins.int
+    """The contender."""
+    agent_id: _builtins.str
+    """The verifier; empty when none finished."""
+    passed: _builtins.bool
+    """The proof holds."""
+    grade: _proof_pb2.Grade.ValueType
+    """What it is worth."""
+    reason: _builtins.str
+    """Why the proof does not hold."""
+    @_builtins.property
+    def document(self) -> _work_pb2.TaskFinding:
+        """The whole finding; only in TRANSITION_VIEW_DETAILS."""
+
+    @_builtins.property
+    def failing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tests that fail and did not fail on the base."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        number: _builtins.int = ...,
+        agent_id: _builtins.str = ...,
+        passed: _builtins.bool = ...,
+        document: _work_pb2.TaskFinding | None = ...,
+        grade: _proof_pb2.Grade.ValueType = ...,
+        reason: _builtins.str = ...,
+        failing: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "document", b"document", "failing", b"failing", "grade", b"grade", "number", b"number", "passed", b"passed", "reason", b"reason", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContenderProven: _TypeAlias = ContenderProven  # noqa: Y015
+
+@_typing.final
+class ContenderChosen(_message.Message):
+    """A contender is the work of the task from now on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    number: _builtins.int
+    """The contender."""
+    reason: _builtins.str
+    """Among which it was chosen, and what it is worth."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        number: _builtins.int = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "reason", b"reason", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContenderChosen: _TypeAlias = ContenderChosen  # noqa: Y015
 
 @_typing.final
 class TaskJudged(_message.Message):
@@ -2083,6 +2221,7 @@ class AssignmentOutline(_message.Message):
     SETBACKS_FIELD_NUMBER: _builtins.int
     EXCLUDED_PRINCIPALS_FIELD_NUMBER: _builtins.int
     PATCH_FIELD_NUMBER: _builtins.int
+    CONTENDER_FIELD_NUMBER: _builtins.int
     assignment_id: _builtins.str
     """Its id."""
     purpose: _builtins.str
@@ -2103,6 +2242,8 @@ class AssignmentOutline(_message.Message):
     """It needs the repository."""
     patch: _builtins.str
     """The commit that a judge is to judge."""
+    contender: _builtins.int
+    """Which of several works of the same stage it makes or proves; 0 where there is one alone."""
     @_builtins.property
     def setbacks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Why earlier attempts failed."""
@@ -2126,10 +2267,11 @@ class AssignmentOutline(_message.Message):
         setbacks: _abc.Iterable[_builtins.str] | None = ...,
         excluded_principals: _abc.Iterable[_builtins.str] | None = ...,
         patch: _builtins.str = ...,
+        contender: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "capability", b"capability", "delegation_id", b"delegation_id", "excluded_agent", b"excluded_agent", "excluded_principals", b"excluded_principals", "needs_repository", b"needs_repository", "patch", b"patch", "purpose", b"purpose", "setbacks", b"setbacks", "slot", b"slot", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "capability", b"capability", "contender", b"contender", "delegation_id", b"delegation_id", "excluded_agent", b"excluded_agent", "excluded_principals", b"excluded_principals", "needs_repository", b"needs_repository", "patch", b"patch", "purpose", b"purpose", "setbacks", b"setbacks", "slot", b"slot", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

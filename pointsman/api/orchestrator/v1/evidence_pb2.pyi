@@ -99,6 +99,7 @@ class Attempt(_message.Message):
     SETBACKS_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
+    CONTENDERS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     name: _builtins.str
@@ -133,6 +134,10 @@ class Attempt(_message.Message):
     def started_at(self) -> _timestamp_pb2.Timestamp:
         """When the attempt was started."""
 
+    @_builtins.property
+    def contenders(self) -> _containers.RepeatedCompositeFieldContainer[Global___Contender]:
+        """The works among which one was chosen, where several coders did the task side by side; those that were not chosen stay as bundles."""
+
     def __init__(
         self,
         *,
@@ -147,14 +152,61 @@ class Attempt(_message.Message):
         setbacks: _abc.Iterable[Global___Setback] | None = ...,
         status: _builtins.str = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
+        contenders: _abc.Iterable[Global___Contender] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["finding", b"finding", "started_at", b"started_at", "work", b"work"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "attempt", b"attempt", "author", b"author", "finding", b"finding", "judgements", b"judgements", "name", b"name", "setbacks", b"setbacks", "started_at", b"started_at", "status", b"status", "task_id", b"task_id", "work", b"work"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "attempt", b"attempt", "author", b"author", "contenders", b"contenders", "finding", b"finding", "judgements", b"judgements", "name", b"name", "setbacks", b"setbacks", "started_at", b"started_at", "status", b"status", "task_id", b"task_id", "work", b"work"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Attempt: _TypeAlias = Attempt  # noqa: Y015
+
+@_typing.final
+class Contender(_message.Message):
+    """One of several works of the same attempt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    AUTHOR_FIELD_NUMBER: _builtins.int
+    WORK_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
+    CHOSEN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its number, from 1."""
+    author: _builtins.str
+    """Who handed it in."""
+    chosen: _builtins.bool
+    """It was the work of the task, at last or until the judges refused it."""
+    reason: _builtins.str
+    """Why its proof does not hold."""
+    @_builtins.property
+    def work(self) -> _handoff_pb2.CoderResult:
+        """The work, with its commit and its bundle."""
+
+    @_builtins.property
+    def finding(self) -> _work_pb2.TaskFinding:
+        """What the verifier found; absent where none looked at it."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        author: _builtins.str = ...,
+        work: _handoff_pb2.CoderResult | None = ...,
+        finding: _work_pb2.TaskFinding | None = ...,
+        chosen: _builtins.bool = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["finding", b"finding", "work", b"work"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "chosen", b"chosen", "finding", b"finding", "number", b"number", "reason", b"reason", "work", b"work"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Contender: _TypeAlias = Contender  # noqa: Y015
 
 @_typing.final
 class Judgement(_message.Message):

@@ -280,10 +280,13 @@ class Crew(_message.Message):
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     RESERVED_FIELD_NUMBER: _builtins.int
     PARALLEL_FIELD_NUMBER: _builtins.int
+    BEST_OF_FIELD_NUMBER: _builtins.int
     reserved: _builtins.bool
     """Only workers that ask for this run (Wanted.run_ids) are given its work."""
     parallel: _builtins.int
     """How many tasks are worked on at the same time; 0 leaves it to the budget's fan_out."""
+    best_of: _builtins.int
+    """How many coders do each task side by side; the verifier grades what they hand in, and the best goes on to the judges. 0 and 1 mean one alone."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_assignment_pb2.Capability.ValueType]:
         """What they do. The run waits for them instead of doing without."""
@@ -294,10 +297,11 @@ class Crew(_message.Message):
         capabilities: _abc.Iterable[_assignment_pb2.Capability.ValueType] | None = ...,
         reserved: _builtins.bool = ...,
         parallel: _builtins.int = ...,
+        best_of: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "parallel", b"parallel", "reserved", b"reserved"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["best_of", b"best_of", "capabilities", b"capabilities", "parallel", b"parallel", "reserved", b"reserved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

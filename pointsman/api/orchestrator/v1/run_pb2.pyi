@@ -877,6 +877,7 @@ class Run(_message.Message):
     PROOF_TERMS_FIELD_NUMBER: _builtins.int
     RESERVED_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    BEST_OF_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -915,6 +916,8 @@ class Run(_message.Message):
     """What it asks of whoever looks at it."""
     reserved: _builtins.bool
     """Its work is given only to workers that ask for this run."""
+    best_of: _builtins.int
+    """How many coders do each task side by side; 0 and 1 mean one alone."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -1012,10 +1015,11 @@ class Run(_message.Message):
         proof_terms: Global___ProofTerms | None = ...,
         reserved: _builtins.bool = ...,
         origin: Global___Origin | None = ...,
+        best_of: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "origin", b"origin", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "best_of", b"best_of", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

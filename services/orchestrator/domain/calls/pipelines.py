@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pointsman._shared.excerpt import excerpt
 from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain.calls.contest import takes_over
 from pointsman.services.orchestrator.domain.calls.peer_call import PeerCall
+from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage, StageFailure, note_failure
 from pointsman.services.orchestrator.domain.calls.workflow_status import answer_refused
 from pointsman.services.orchestrator.domain.commands import CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
@@ -19,7 +20,6 @@ from pointsman.services.orchestrator.domain.enums import (
     Purpose,
     Question,
     Reply,
-    Severity,
     State,
     Trigger,
 )
@@ -61,26 +61,6 @@ class StartPipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class CompleteStage:
-    """Hand a stage's answer to the pipeline; `lost` says that its agent is gone for good."""
-
-    call_id: str
-    pipeline_id: str
-    task_id: str
-    stage: str
-    delegation_id: str
-    agent_id: str
-    verdict: str = ""
-    route: str = ""
-    severity: Severity | None = None
-    hint: str = ""
-    transcript: str = ""
-    report: str = ""
-    lost: bool = False
-    nonce: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Pipeline:
     """Do something with a pipeline."""
 
@@ -99,17 +79,6 @@ class ForwardStageAnswer:
     reply: Reply
     stage: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class StageFailure:
-    """Which stage failed, under whom, and why in words."""
-
-    stage: str
-    agent_id: str
-    reason: str
-    again: bool = False
-    """Its agents failed twice in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +147,6 @@ def _look_when_due(builder: DecisionBuilder, task_id: str, due_at: datetime) -> 
     )
 
 
-def note_failure(builder: DecisionBuilder, task_id: str, failure: StageFailure) -> None:
-    """Record why a stage failed."""
-    said = excerpt(failure.reason, 2000)
-    builder.emit(events.StageFailed(task_id, failure.stage, failure.agent_id, said, failure.again))
-
-
 def _ask_about_stage(builder: DecisionBuilder, task_id: str) -> None:
     said = builder.run.tasks[task_id].setbacks[-1:]
     reason = said[0] if said else "its barrier or its retries ran out"
@@ -226,22 +189,22 @@ def _offer_stage(builder: DecisionBuilder, task_id: str, capability: Capability,
         return
     work = run.tasks[task_id].work
     judges = capability in (Capability.REVIEW, Capability.VERIFY)
-    builder.assign(
-        Assignment(
-            "",
-            Purpose.STAGE,
-            capability,
-            task_id,
-            delegation.stage,
-            delegation_id=delegation.delegation_id,
-            node_context=delegation.node_context,
-            directive=delegation.directive,
-            nonce=delegation.nonce,
-            patch=work.result_commit if work and judges else "",
-            excluded_agent=author_of(run.tasks[task_id]) if judges else "",
-            needs_repository=bool(run.order.repository_id),
-        )
+    assignment = Assignment(
+        "",
+        Purpose.STAGE,
+        capability,
+        task_id,
+        delegation.stage,
+        delegation_id=delegation.delegation_id,
+        node_context=delegation.node_context,
+        directive=delegation.directive,
+        nonce=delegation.nonce,
+        patch=work.result_commit if work and judges else "",
+        excluded_agent=author_of(run.tasks[task_id]) if judges else "",
+        needs_repository=bool(run.order.repository_id),
     )
+    if not takes_over(builder, assignment):
+        builder.assign(assignment)
 
 
 def end_attempt(builder: DecisionBuilder, task_id: str) -> None:

@@ -15,7 +15,8 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import events
 from pointsman.services.orchestrator.domain.calls.epics import Epic
-from pointsman.services.orchestrator.domain.calls.pipelines import CompleteStage, PipelineSeen, StageFailure
+from pointsman.services.orchestrator.domain.calls.pipelines import PipelineSeen
+from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage, StageFailure
 from pointsman.services.orchestrator.domain.enums import Severity, WorkflowStatus
 from pointsman.services.orchestrator.domain.model import Delegation, Plan, Risk, SlotOutline
 from pointsman.services.orchestrator.wire import enums

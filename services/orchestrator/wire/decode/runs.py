@@ -46,6 +46,7 @@ def order(request: pb.SubmitRequest, routing: Routing, project: str, traceparent
         crew=tuple(enums.CAPABILITY.all_to_domain(request.crew.capabilities)),
         reserved=request.crew.reserved,
         parallel=request.crew.parallel,
+        best_of=request.crew.best_of,
         review_plan=request.review_plan,
         brings_plan=request.brings_plan,
     )
@@ -111,7 +112,8 @@ def with_crew(order: Order, request: pb.RerunRequest) -> Order:
     """The terms with the workers that come along this time; as many tasks at once as before, where they do not say."""
     crew = request.crew
     capabilities = tuple(enums.CAPABILITY.all_to_domain(crew.capabilities))
-    return replace(order, crew=capabilities, reserved=crew.reserved, parallel=crew.parallel or order.parallel)
+    parallel, best_of = crew.parallel or order.parallel, crew.best_of or order.best_of
+    return replace(order, crew=capabilities, reserved=crew.reserved, parallel=parallel, best_of=best_of)
 
 
 def answer(request: pb.AnswerRequest, principal: str) -> commands.Answer:

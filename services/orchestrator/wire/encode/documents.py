@@ -60,16 +60,22 @@ class RunDocuments:
         names = sorted(name for name, body in self.documents.items() if name.startswith("research/") and body)
         return [seen(self.documents[name], handoff.ResearchReport) for name in names]
 
-    def coder_result(self, task_id: str) -> handoff.CoderResult:
-        """What the coder of a task handed in."""
-        made: handoff.CoderResult = seen(self.documents.get(f"work/{task_id}", ""), handoff.CoderResult)
+    def coder_result(self, task_id: str, contender: int = 0) -> handoff.CoderResult:
+        """What the coder of a task handed in, or one of several."""
+        name = f"work/{task_id}/{contender}" if contender else f"work/{task_id}"
+        made: handoff.CoderResult = seen(self.documents.get(name, ""), handoff.CoderResult)
         return made
 
     def finding(self, task_id: str) -> work.TaskFinding | None:
-        """What the TEST stage found about the work that a task has now; None where it has not run on it."""
+        """What the verifier found about the work that a task has now, in its TEST stage or among others; None for nothing."""
         task = self.run.tasks[task_id]
-        if task.proof is None or task.work is None or task.proof.patch != task.work.result_commit:
+        if task.work is None:
             return None
+        if task.proof is None or task.proof.patch != task.work.result_commit:
+            commit = task.work.result_commit
+            proven = next((one for one in task.contenders if one.passed and one.work.result_commit == commit), None)
+            name = f"proof/{task_id}/{proven.number}" if proven and commit else ""
+            return seen(self.documents[name], work.TaskFinding) if name in self.documents else None
         found: work.TaskFinding = seen(self.documents.get(f"proof/{task_id}", ""), work.TaskFinding)
         return found
 

@@ -7,7 +7,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import evidence_pb2 as pb
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.rpc.paging import timestamp
-from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain import contender_events, events
 from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.wire.encode.documents import RunDocuments, revive
@@ -82,6 +82,24 @@ class _History:
         attempt.author = data.work.author
         attempt.work.CopyFrom(revive(data.work.document, type(attempt.work)()))
 
+    def contender_handed_in(self, data: contender_events.ContenderHandedIn, at_us: int) -> None:  # noqa: ARG002
+        """One of several coders handed in."""
+        one = self._latest[data.task_id].contenders.add(number=data.number, author=data.work.author)
+        one.work.CopyFrom(revive(data.work.document, type(one.work)()))
+
+    def contender_proven(self, data: contender_events.ContenderProven, at_us: int) -> None:  # noqa: ARG002
+        """The verifier said what it found about one of several."""
+        one = self._contender(data.task_id, data.number)
+        one.finding.CopyFrom(revive(data.document, work.TaskFinding()))
+        one.reason = data.reason
+
+    def contender_chosen(self, data: contender_events.ContenderChosen, at_us: int) -> None:  # noqa: ARG002
+        """One of several is the work."""
+        self._contender(data.task_id, data.number).chosen = True
+
+    def _contender(self, task_id: str, number: int) -> pb.Contender:
+        return next(one for one in self._latest[task_id].contenders if one.number == number)
+
     def proven(self, data: events.StageProven, at_us: int) -> None:  # noqa: ARG002
         """The verifier said in the TEST stage what it found."""
         self._latest[data.task_id].finding.CopyFrom(revive(data.document, work.TaskFinding()))
@@ -118,6 +136,9 @@ class _History:
 _ON_EVENT: Mapping[str, Callable[[_History, Any, int], None]] = {
     "wave_claimed": _History.claimed,
     "assigned": _History.assigned,
+    "contender_handed_in": _History.contender_handed_in,
+    "contender_proven": _History.contender_proven,
+    "contender_chosen": _History.contender_chosen,
     "assignment_retried": _History.retried,
     "stage_failed": _History.stage_failed,
     "work_handed_in": _History.handed_in,

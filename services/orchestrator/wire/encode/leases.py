@@ -114,7 +114,7 @@ def _stage(message: agent.Lease, item: Assignment, documents: RunDocuments) -> N
         )
     )
     if item.capability is Capability.VERIFY:
-        _ask_proof(message.stage.verify, (item.task_id,), documents)
+        _ask_proof(message.stage.verify, (item.task_id,), documents, item.contender)
     elif documents.run.tasks[item.task_id].work is not None:
         message.stage.coder_result.CopyFrom(documents.coder_result(item.task_id))
 
@@ -146,7 +146,9 @@ def _verify(message: agent.Lease, _item: Assignment, documents: RunDocuments) ->
     _ask_proof(message.verify, undecided, documents)
 
 
-def _ask_proof(message: work.VerifyRequest, task_ids: Sequence[str], documents: RunDocuments) -> None:
+def _ask_proof(
+    message: work.VerifyRequest, task_ids: Sequence[str], documents: RunDocuments, contender: int = 0
+) -> None:
     """What the verifier has to know: the work of these tasks, and what it is merged onto."""
     run = documents.run
     message.standing_criteria.extend(_standing(run, task_ids))
@@ -165,9 +167,9 @@ def _ask_proof(message: work.VerifyRequest, task_ids: Sequence[str], documents: 
             work.VerifyTask(
                 task_id=task_id,
                 acceptance_criteria=documents.criteria(task_id),
-                coder_result=documents.coder_result(task_id),
+                coder_result=documents.coder_result(task_id, contender),
                 tests_may_change=task_id in changing,
-                earlier=documents.finding(task_id),
+                earlier=None if contender else documents.finding(task_id),
             )
         )
 

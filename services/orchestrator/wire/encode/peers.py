@@ -11,8 +11,8 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.services.chassis.core.ids import derived_id
-from pointsman.services.orchestrator.domain.calls.pipelines import CompleteStage
 from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
+from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage
 from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import Reply, Severity
 from pointsman.services.orchestrator.wire import enums

@@ -78,6 +78,7 @@ def run(view: RunView) -> runs.Run:
         end_reason=it.end_reason,
         replans=it.replans,
         reserved=it.order.reserved,
+        best_of=it.order.best_of,
         seq=view.seq,
         traceparent=it.order.traceparent,
         template=it.order.template,
