@@ -9,7 +9,7 @@ from typing import Protocol
 from pointsman._shared.system_time import now_seconds
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.client import Client, NotFound
-from pointsman.notify.notice import Notice, digest_of, notice_of
+from pointsman.notify.notice import Notice, Offer, digest_of, notice_of
 from pointsman.notify.place import Pending, Place
 from pointsman.notify.policy import Policy
 
@@ -41,6 +41,7 @@ class Follower:
     second: Sender | None = None
     policy: Policy = field(default_factory=Policy)
     console: str = ""
+    offer: Offer | None = None
     now: Callable[[], datetime] = local_now
     _added: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -111,4 +112,4 @@ class Follower:
             run = await self.client.runs.get(run_id)
         except NotFound:
             return None
-        return notice_of(run, self.console) if run.HasField("question") else None
+        return notice_of(run, self.console, self.offer) if run.HasField("question") else None

@@ -3,8 +3,8 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,12 @@ from pointsman.api.orchestrator.v1.run_pb2 import AnswerKind, Run
 from pointsman.worker.quoting import printable
 
 MAX_TEXT = 2000
+WORDLESS = frozenset(
+    {"resume_yes", "resume_no", "switch", "keep", "merge", "accept", "proceed", "escalate", "retry", "resume"}
+)
+"""Answers that need no words beside them."""
+Offer = Callable[[Run, str], str]
+"""The link that gives an answer to a run's open question."""
 
 
 class Receiver(StrEnum):
@@ -34,6 +40,8 @@ class Notice:
     question: str
     answers: tuple[str, ...]
     link: str
+    answer_links: Mapping[str, str] = field(default_factory=dict)
+    """Answer to the link that gives it; only answers that need no words."""
 
     @property
     def line(self) -> str:
@@ -41,11 +49,12 @@ class Notice:
         return f"{self.run_id} asks: {self.question}" if self.run_id else self.question
 
 
-def notice_of(run: Run, console: str) -> Notice:
+def notice_of(run: Run, console: str, offer: Offer | None = None) -> Notice:
     """The notice about a run's open question; what others wrote in it is shown, never acted on."""
     takes = tuple(AnswerKind.Name(kind).removeprefix("ANSWER_KIND_").lower() for kind in run.question.takes)
-    link = f"{console.rstrip('/')}/#/runs/{run.id}" if console else ""
-    return Notice(f"{run.id}.{run.question.id}", run.id, printable(run.question.text)[:MAX_TEXT], takes, link)
+    link = f"{console.rstrip('/')}/runs/{run.id}" if console else ""
+    links = {kind: offer(run, kind) for kind in takes if kind in WORDLESS} if console and offer else {}
+    return Notice(f"{run.id}.{run.question.id}", run.id, printable(run.question.text)[:MAX_TEXT], takes, link, links)
 
 
 def digest_of(notices: Sequence[Notice]) -> Notice:
@@ -55,7 +64,7 @@ def digest_of(notices: Sequence[Notice]) -> Notice:
         return first
     name = hashlib.sha256("\n".join(one.id for one in notices).encode()).hexdigest()[:16]
     question = f"{len(notices)} questions wait: {'; '.join(one.line for one in notices)}"
-    link = f"{first.link.partition('/#/')[0]}/#/people" if first.link else ""
+    link = f"{first.link.rpartition('/runs/')[0]}/people" if first.link else ""
     return Notice(f"digest.{name}", "", question[:MAX_TEXT], (), link)
 
 
@@ -64,11 +73,13 @@ def body_of(notice: Notice, receiver: Receiver) -> bytes:
     if receiver is Receiver.NTFY:
         return notice.line.encode()
     if receiver is Receiver.SLACK:
-        how = f"\n<{notice.link}|Answer in the console>" if notice.link else ""
-        return json.dumps({"text": f"{_slack(notice.line)}{how}"}).encode()
+        links = {**notice.answer_links, **({"Answer in the console": notice.link} if notice.link else {})}
+        how = " · ".join(f"<{link}|{name.replace('_', ' ')}>" for name, link in links.items())
+        return json.dumps({"text": "\n".join(filter(None, (_slack(notice.line), how)))}).encode()
     value: dict[str, Any] = {
         "id": notice.id, "type": "question" if notice.run_id else "digest", "run_id": notice.run_id, "question": notice.question,
         "answers": list(notice.answers), "link": notice.link,
+        "answer_links": dict(notice.answer_links),
     }  # fmt: skip
     return json.dumps(value).encode()
 

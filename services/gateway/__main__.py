@@ -35,6 +35,7 @@ from pointsman.services.chassis.rpc.loopback import loopback_credentials
 from pointsman.services.chassis.runtime.service import Service
 from pointsman.services.chassis.telemetry.metrics import serve_metrics
 from pointsman.services.gateway import pages
+from pointsman.services.gateway.answers import AnswerPages
 from pointsman.services.gateway.authentication import Authentication
 from pointsman.services.gateway.config import GatewaySettings
 from pointsman.services.gateway.connections import Connection, Connections
@@ -192,6 +193,7 @@ def application(gateway: Gateway, mcp: ASGIApp | None = None) -> ASGIApp:
         Route("/openapi.json", document.serve),
         Route("/healthz", _healthy),
         *gateway.routes(),
+        *([] if sessions is None else AnswerPages(gateway.peers, lambda: sessions.secret).routes()),
         *([Route("/mcp", mcp)] if mcp is not None else []),
         missing,
     ]

@@ -54,6 +54,11 @@ class Sessions:
         self._sessions: dict[bytes, _Held] = {}
         self._streams: dict[object, tuple[bytes, Callable[[Refusal], None]]] = {}
 
+    @property
+    def secret(self) -> bytes:
+        """The gateway's secret as it is now."""
+        return self._secret.value
+
     def exchange(self, code: str) -> Session | None:
         """A new session for a code that is fresh and was never used."""
         found, now = read_code(self._secret.value, self._address, code), _now()

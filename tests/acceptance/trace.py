@@ -84,7 +84,10 @@ class Phoenix:
 
 
 def _arrived(span: dict[str, Any]) -> Arrived:
-    values = {pair["key"]: str(next(iter(pair["value"].values()), "")) for pair in span.get("attributes", ())}
+    values = {
+        pair["key"]: next((str(value) for value in pair["value"].values() if value is not None), "")
+        for pair in span.get("attributes", ())
+    }
     return Arrived(span["span_id"], span.get("parent_span_id") or "", span["name"], values)
 
 

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pointsman._shared.system_time import now_seconds
+from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.options.usage import fail_usage
 from pointsman.client import Client
+from pointsman.credentials.answer_link import LINK_SECONDS, OfferedAnswer, answer_link
+from pointsman.credentials.folder import CredentialFolder, CredentialRole
 from pointsman.notify.delivery import Channel
 from pointsman.notify.follower import Follower
-from pointsman.notify.notice import Receiver
+from pointsman.notify.notice import Offer, Receiver
 from pointsman.notify.place import Place
 from pointsman.notify.policy import Policy
 from pointsman.project.model import NotifySection
@@ -24,11 +28,12 @@ class Notifier:
     policy: Policy
     console: str
     path: Path
+    offer: Offer | None = None
 
     async def follow(self, client: Client) -> None:
         """Notifies of every question; does not end."""
         place = Place.read(self.path)
-        await Follower(client, place, self.first, self.second, self.policy, self.console).run()
+        await Follower(client, place, self.first, self.second, self.policy, self.console, self.offer).run()
 
 
 def notifier_for(section: NotifySection, command: Sequence[str], project: str) -> Notifier:
@@ -38,8 +43,24 @@ def notifier_for(section: NotifySection, command: Sequence[str], project: str) -
     secret = _secret(section.secret_file) if section.secret_file else ""
     second = Channel(section.escalate, receiver, secret) if section.escalate else None
     policy = Policy(section.quiet, section.digest_minutes, section.escalate_minutes)
-    path = load(StoreSettings).directory / f"notify-{project}-{receiver}.json"
-    return Notifier(Channel(address, receiver, secret, tuple(command)), second, policy, section.console, path)
+    folder = load(StoreSettings).directory
+    path = folder / f"notify-{project}-{receiver}.json"
+    first = Channel(address, receiver, secret, tuple(command))
+    offer = _offers(CredentialFolder.of(folder), section.console, project)
+    return Notifier(first, second, policy, section.console, path, offer)
+
+
+def _offers(credentials: CredentialFolder, console: str, project: str) -> Offer | None:
+    """Links that answer, signed as the gateway of this data directory reads them; None where it has no secret."""
+    if not console or not credentials.secret_file(CredentialRole.GATEWAY).exists():
+        return None
+
+    def offer(run: Run, answer: str) -> str:
+        expires_at = int(now_seconds()) + LINK_SECONDS
+        offered = OfferedAnswer(project, run.id, run.question.id, answer.upper(), expires_at)
+        return answer_link(credentials.read_secret(CredentialRole.GATEWAY), console, offered)
+
+    return offer
 
 
 def _secret(name: str) -> str:
