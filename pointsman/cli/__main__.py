@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pointsman.cli.commands import COMMANDS, Group
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_MEANINGS, EXIT_UNREACHABLE, EXIT_USAGE
+from pointsman.cli.render.terminal import protect_terminal
 
 HELP = ("--help", "-h")
 
@@ -33,6 +34,7 @@ def _run(name: str, arguments: Sequence[str]) -> None:
     from pointsman.credentials.folder import UnusableCredentials
     from pointsman.services.chassis.core.errors import Code, Refusal
 
+    protect_terminal()
     app = COMMANDS[name].load()
     app.pretty_exceptions_enable = False
     try:

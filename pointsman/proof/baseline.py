@@ -68,9 +68,15 @@ class CommandBaseline:
     reason: str = ""
     """Why it is broken, and what to do."""
     output: str = ""
+    denied: str = ""
+    """What it tried to reach without a network."""
 
     def describe(self) -> str:
-        """One line: how many tests, and which are red."""
+        """One line: how many tests, which are red, and what they could not reach."""
+        denied = f" ({self.denied})" if self.denied and self.state is not State.GREEN else ""
+        return f"{self._result()}{denied}"
+
+    def _result(self) -> str:
         shown = " ".join(self.command)
         if self.state is State.BROKEN:
             return f"`{shown}`: BROKEN: {self.reason}"
@@ -104,11 +110,13 @@ def judge(command: Sequence[str], result: CommandResult, report: TestReport, nam
     reason = _broken_reason(command, result, report, names)
     if reason:
         output = result.excerpt(EXCERPT_LENGTH)
-        return CommandBaseline(tuple(command), State.BROKEN, reason=reason, output=output)
+        return CommandBaseline(tuple(command), State.BROKEN, reason=reason, output=output, denied=result.denied)
     red = tuple(sorted(test.id for test in report.red))
     state = State.GREEN if result.ok and not red else State.RED
     tests = 0 if report.exit_code_only else len(report.executed)
-    return CommandBaseline(tuple(command), state, tests, red if tests else (), report.exit_code_only)
+    return CommandBaseline(
+        tuple(command), state, tests, red if tests else (), report.exit_code_only, denied=result.denied
+    )
 
 
 def _broken_reason(command: Sequence[str], result: CommandResult, report: TestReport, names: Collection[str]) -> str:

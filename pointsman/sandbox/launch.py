@@ -82,6 +82,7 @@ def _prepared(spec: SandboxSpec, level: Level, view: View | None) -> Iterator[_O
         "processes": spec.limits.processes,
         "own_processes": 0,
         "inherited": [],
+        "watched": [],
         "ruleset": None,
         "filter": "",
         "drop_capabilities": False,
@@ -123,14 +124,32 @@ def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitSt
     if seccomp.is_supported():
         inherited.append(_in_memory(opened, seccomp.namespaces_filter()))
         laid_out = ["--seccomp", str(inherited[0]), *laid_out]
+    watched = [] if spec.network else _watched(opened)
+    if watched:
+        inherited += watched[2:]
+        laid_out = ["--info-fd", str(watched[2]), "--block-fd", str(watched[3]), *laid_out]
     options = _in_memory(opened, b"".join(f"{option}\0".encode() for option in laid_out))
     inherited.append(options)
     ruleset = landlock.scope()
     if ruleset is not None:
         opened.callback(os.close, ruleset)
     command = [program, "--args", str(options), "--", *spec.command]
-    order |= {"command": command, "ruleset": ruleset, "inherited": inherited, "own_processes": BUBBLEWRAP_PROCESSES}
-    return _Order(order, (*inherited, *(() if ruleset is None else (ruleset,))))
+    order |= {
+        "command": command,
+        "ruleset": ruleset,
+        "inherited": inherited,
+        "watched": watched,
+        "own_processes": BUBBLEWRAP_PROCESSES,
+    }
+    return _Order(order, (*inherited, *watched[:2], *(() if ruleset is None else (ruleset,))))
+
+
+def _watched(opened: contextlib.ExitStack) -> list[int]:
+    """Two pipes: one tells the supervisor about the sandbox, one lets its command start; the supervisor's ends first."""
+    (info, told), (blocked, release) = os.pipe(), os.pipe()
+    for descriptor in (info, release, told, blocked):
+        opened.callback(os.close, descriptor)
+    return [info, release, told, blocked]
 
 
 def _in_memory(opened: contextlib.ExitStack, content: bytes) -> int:
@@ -190,14 +209,17 @@ async def _follow(
             _close_lifeline(process)
     report = _report(await reported)
     ended_by = EndedBy.OUTPUT_LIMIT if flooded else EndedBy(str(report["ended_by"]))
-    exit_code, strays = int(report["exit_code"]), int(report["strays"])
-    return CommandResult(exit_code, ended_by, bytes(output), digest.hexdigest(), strays, level)
+    denied = report["denied"]
+    return CommandResult(
+        int(report["exit_code"]), ended_by, bytes(output), digest.hexdigest(), int(report["strays"]), level,
+        int(denied["connects"]), tuple(map(str, denied["names"])),
+    )  # fmt: skip
 
 
-def _report(text: bytes) -> dict[str, int | str]:
+def _report(text: bytes) -> dict[str, Any]:
     """The supervisor's report; a supervisor that was killed leaves none, which counts as stopped."""
     try:
-        report: dict[str, int | str] = json.loads(text)
+        report: dict[str, Any] = json.loads(text)
     except ValueError:
-        report = {"exit_code": -9, "ended_by": EndedBy.STOPPED, "strays": 0}
+        report = {"exit_code": -9, "ended_by": EndedBy.STOPPED, "strays": 0, "denied": {"connects": 0, "names": []}}
     return report

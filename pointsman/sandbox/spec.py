@@ -95,6 +95,10 @@ class CommandResult:
     """Processes that it left behind and that were killed."""
     level: Level = Level.NONE
     """The isolation that it ran at."""
+    denied_connects: int = 0
+    """Connections and datagrams for which its own network had no way out."""
+    denied_names: tuple[str, ...] = ()
+    """Names of hosts that it asked for."""
 
     @property
     def ok(self) -> bool:
@@ -116,12 +120,25 @@ class CommandResult:
         said = [f"isolation {self.level}"]
         if self.strays:
             said.append(f"{self.strays} processes that it left behind were killed")
+        if self.denied:
+            said.append(self.denied)
         if refused := self.refused_lines:
             named = " · ".join(refused)
             said.append(
                 f"the sandbox may have refused what it tried ({named}); --read and [workspace] read show it more"
             )
         return "; ".join(said)
+
+    @property
+    def denied(self) -> str:
+        """What it tried to reach without a network, and the way out; empty when it tried nothing that could be seen."""
+        if not self.denied_connects and not self.denied_names:
+            return ""
+        named = f" ({', '.join(self.denied_names)})" if self.denied_names else ""
+        count = self.denied_connects + len(self.denied_names)
+        return (
+            f"it has no network and tried {count} times to reach other hosts{named}; [proof] network = true allows it"
+        )
 
     @property
     def refused_lines(self) -> tuple[str, ...]:

@@ -11,12 +11,15 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import resource
 import select
 import signal
+import socket
 import struct
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,12 @@ LINUX = hasattr(os, "pidfd_open")
 COUNT_SECONDS = 0.25
 REAP_SECONDS = 0.005
 READ_BYTES = 64 * 1024
+NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
+NAME_SERVER = ("127.0.0.1", 53)
+ANSWER_REFUSED = b"\x81\x85"
+HEADER_BYTES, MESSAGE_BYTES, MAX_NAMES, MAX_LABELS = 12, 512, 20, 20
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+COUNTERS = {"net/snmp": "OutNoRoutes", "net/snmp6": "Ip6OutNoRoutes"}
 
 
 def main() -> None:
@@ -45,11 +54,114 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         _exec(order, libc)
-    ended_by = _await_end(child, order["seconds"], order["processes"] + order["own_processes"])
+    watch = _watch_network(order)
+    ended_by = _await_end(child, order, watch)
     strays = _strays(child, order["own_processes"], ended_by)
     status = _kill_all(child)
     report = {"exit_code": os.waitstatus_to_exitcode(status), "ended_by": ended_by, "strays": strays}
+    report["denied"] = watch.report() if watch else {"connects": 0, "names": []}
     sys.stderr.write(json.dumps(report))
+
+
+class NetworkWatch:
+    """The network of one sandbox, from before its command starts until after it has ended.
+
+    The kernel counts what had no way out. Names are seen where programs ask for them: the sandbox has no name server
+    but this one, which answers nothing and keeps the questions.
+    """
+
+    def __init__(self, info: int, release: int) -> None:
+        """Waits until bubblewrap has made the sandbox, looks into its network, then lets the command start."""
+        self.names: dict[str, None] = {}
+        self._counters: list[tuple[int, str]] = []
+        self.server: socket.socket | None = None
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            process = int(json.loads(_read_all(info))["child-pid"])
+            self._counters = [
+                (os.open(f"/proc/{process}/{file}", os.O_RDONLY), name) for file, name in COUNTERS.items()
+            ]
+            self.server = _name_server(process)
+        with contextlib.suppress(OSError):
+            os.write(release, b"x")
+            os.close(release)
+
+    def answer(self) -> None:
+        """Keeps the name that is asked for, and refuses to answer it."""
+        assert self.server is not None
+        with contextlib.suppress(OSError, UnicodeDecodeError, IndexError):
+            asked, sender = self.server.recvfrom(MESSAGE_BYTES, socket.MSG_DONTWAIT)
+            name = ".".join(_labels(asked))
+            if _NAME.fullmatch(name) and len(self.names) < MAX_NAMES:
+                self.names[name] = None
+            self.server.sendto(asked[:2] + ANSWER_REFUSED + asked[4:6] + bytes(6) + asked[HEADER_BYTES:], sender)
+
+    def report(self) -> dict[str, object]:
+        """How many connections and datagrams had no way out, and which names were asked for."""
+        return {"connects": sum(_count(opened, name) for opened, name in self._counters), "names": list(self.names)}
+
+
+def _read_all(opened: int) -> bytes:
+    with os.fdopen(opened, "rb") as file:
+        return file.read()
+
+
+def _name_server(process: int) -> socket.socket | None:
+    """A socket in the network of another process, made by a child that enters it; none where that is not allowed."""
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            _enter(process)
+            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            made.bind(NAME_SERVER)
+            socket.send_fds(theirs, [b"x"], [made.fileno()])
+        os._exit(0)
+    theirs.close()
+    with ours:
+        _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
+    os.waitpid(child, 0)
+    return socket.socket(fileno=descriptors[0]) if descriptors else None
+
+
+def _enter(process: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, network = (os.open(f"/proc/{process}/ns/{name}", os.O_RDONLY) for name in ("user", "net"))
+    libc.setns(user, NEW_USER)
+    if libc.setns(network, NEW_NETWORK) != 0:
+        raise OSError(ctypes.get_errno(), "the network cannot be entered")
+
+
+def _labels(asked: bytes) -> Iterator[str]:
+    """The words of the first name in a question."""
+    place = HEADER_BYTES
+    for _ in range(MAX_LABELS):
+        length = asked[place]
+        if length == 0 or length > 63:
+            return
+        yield asked[place + 1 : place + 1 + length].decode("ascii")
+        place += 1 + length
+
+
+def _count(opened: int, name: str) -> int:
+    """One counter: in a table with a line of names above a line of values, or as one line for each."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = [line.split() for line in os.pread(opened, 65536, 0).decode().splitlines()]
+        for names, values in zip(lines, [*lines[1:], []], strict=True):
+            if names[0] == name:
+                return int(names[1])
+            if name in names:
+                return int(values[names.index(name)])
+    return 0
+
+
+def _watch_network(order: dict[str, Any]) -> NetworkWatch | None:
+    """The watch over the sandbox's own network; the ends of its pipes that are bubblewrap's are closed here."""
+    if not order["watched"]:
+        return None
+    info, release, told, blocked = order["watched"]
+    os.close(told)
+    os.close(blocked)
+    return NetworkWatch(info, release)
 
 
 def _strays(child: int, own_processes: int, ended_by: str) -> int:
@@ -70,9 +182,11 @@ def _read_order() -> dict[str, Any]:
     return order
 
 
-def _await_end(child: int, seconds: float, processes: int) -> str:
-    watched = [0, os.pidfd_open(child)] if LINUX else [0]
-    deadline = time.monotonic() + seconds
+def _await_end(child: int, order: dict[str, Any], watch: NetworkWatch | None) -> str:
+    watched: list[Any] = [0, os.pidfd_open(child)] if LINUX else [0]
+    watched += [watch.server] if watch and watch.server else []
+    deadline = time.monotonic() + order["seconds"]
+    processes = order["processes"] + order["own_processes"]
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
@@ -82,6 +196,8 @@ def _await_end(child: int, seconds: float, processes: int) -> str:
             return "itself"
         if 0 in ready and not os.read(0, 1024):
             return "stopped"
+        if watch and watch.server in ready:
+            watch.answer()
         if not ready and len(_descendants(os.getpid())) > processes:
             return "process_limit"
 
@@ -97,6 +213,8 @@ def _exec(order: dict[str, Any], libc: Any) -> None:
             resource.setrlimit(resource.RLIMIT_NPROC, (_threads_of_user() + order["processes"],) * 2)
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_bytes"], order["file_bytes"]))
         os.chdir(order["directory"])
+        for descriptor in order["watched"][:2]:
+            os.close(descriptor)
         for descriptor in order["inherited"]:
             os.set_inheritable(descriptor, True)  # noqa: FBT003 - the standard library's own signature
         if order["ruleset"] is not None:

@@ -14,6 +14,8 @@ SYSTEM = (
     "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/snap/bin",
     "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
 )  # fmt: skip
+RESOLVER = Path("/etc/resolv.conf")
+"""Without it programs ask the name server of their own machine, which is the supervisor's in a sandbox without network."""
 TOOL_FOLDERS = frozenset({"bin", "sbin", "shims", ".bin"})
 """A folder of PATH with such a name belongs to the toolchain in its parent folder."""
 PRIVATE = (
@@ -69,7 +71,7 @@ def named_view(spec: SandboxSpec) -> View:
 
 def view_of(spec: SandboxSpec) -> View:
     """What a spec's command can see."""
-    hidden = _existing([*spec.hidden, *_private_places()])
+    hidden = _existing([*spec.hidden, *_private_places(), *(() if spec.network else (RESOLVER,))])
     writable, readable = _existing(spec.writable), _existing(spec.readable)
     found = _existing(toolchains(_search_path(spec), hidden))
     tools = tuple(path for path in found if not any(path.is_relative_to(folder) for folder in writable))
@@ -146,7 +148,7 @@ def _private_places() -> Iterator[Path]:
 @cache
 def _system() -> tuple[Path, ...]:
     """The folders of the system that are here, and where the resolver's settings really are."""
-    return _existing([*map(Path, SYSTEM), Path("/etc/resolv.conf")])
+    return _existing([*map(Path, SYSTEM), RESOLVER])
 
 
 @cache

@@ -321,7 +321,8 @@ async def _criterion(
     failures = proof.failures[command] if proof is not None else (() if ended.ok else (ended.reason,))
     detail = excerpt(ended.output.decode(errors="replace").replace("\0", ""), evidence_check.DETAIL_LENGTH).strip()
     if failures:
-        detail = f"`{' '.join(command)}`: {'; '.join(failures)}\n{detail}"[:DETAIL_BYTES]
+        why = "; ".join((*failures, *filter(None, (ended.denied,))))
+        detail = f"`{' '.join(command)}`: {why}\n{detail}"[:DETAIL_BYTES]
     taken = command_evidence(criterion.id, command, ended.exit_code, ended.output, target.tree_hash)
     taken.digest = ended.digest
     return work.CriterionFinding(criterion_id=criterion.id, passed=not failures, detail=detail, evidence=taken)

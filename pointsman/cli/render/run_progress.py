@@ -16,6 +16,7 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import ASSIGNMENT_STATE_LEASED
 from pointsman.api.orchestrator.v1.run_pb2 import ProofTerms, Run, RunState, Usage, WaitKind
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.render.progress_lines import grade_text, progress_lines, work_line
+from pointsman.cli.render.terminal import harmless, own_terminal
 from pointsman.cli.render.transition_lines import cut, event_lines
 
 
@@ -90,7 +91,7 @@ class LiveView:
 
         self._lines = event_lines if verbose else progress_lines
         self._is_verbose = verbose
-        self._console = Console(highlight=False)
+        self._console = Console(highlight=False, file=own_terminal())
         self._live = Live("", console=self._console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
@@ -107,14 +108,15 @@ class LiveView:
         from rich.text import Text
 
         for line in self._lines(transition):
-            self._console.print(Text(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}", style=line.style))
+            text = harmless(f"{transition.at.ToDatetime():%H:%M:%S}  {line.text}")
+            self._console.print(Text(text, style=line.style))
 
     def run(self, run: Run, live: Sequence[Assignment] = ()) -> None:
         """Updates the status: state, tasks, stages, agents, what the run waits for, usage."""
         from rich.text import Text
 
         said = (status(run), *working_lines(live)) if self._is_verbose else (*plain_status(run), *map(_held_line, live))
-        self._live.update(Text("\n".join(said), style="bold"))
+        self._live.update(Text(harmless("\n".join(said)), style="bold"))
 
 
 def newly_held(live: Sequence[Assignment], seen: set[tuple[str, int]]) -> list[Assignment]:

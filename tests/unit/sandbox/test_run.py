@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,30 @@ async def test_what_is_given_to_a_command_stands_in_no_arguments_of_ours(level: 
 
     await eventually(ended)
     assert not seen
+
+
+REACH_OUT = """
+import socket
+for address in (("192.0.2.1", 80), ("packages.example.com", 443), ("2001:db8::1", 80)):
+    try:
+        socket.create_connection(address, 5)
+    except OSError as error:
+        print(error)
+with socket.socket() as server:
+    server.bind(("127.0.0.1", 0))
+    server.listen()
+    socket.create_connection(server.getsockname()).close()
+"""
+
+
+@pytest.mark.skipif(Level.NAMESPACES not in HERE, reason="there is no bubblewrap here")
+async def test_what_a_command_without_network_tried_to_reach_is_counted_and_named(folder: Path) -> None:
+    command = ("/usr/bin/python3", "-I", "-S", "-c", REACH_OUT)
+    spec = SandboxSpec(command, folder, clean_environment({}), (folder,), level=Level.NAMESPACES)
+    ended = await run(spec)
+    assert ended.exit_code == 0, ended.output
+    assert ended.denied_connects >= 1
+    assert ended.denied_names == ("packages.example.com",)
+    assert "(packages.example.com); [proof] network = true allows it" in ended.notes
+    quiet = await run(replace(spec, command=("true",)))
+    assert (quiet.denied_connects, quiet.denied_names, quiet.denied) == (0, (), "")
