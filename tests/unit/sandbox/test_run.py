@@ -239,3 +239,42 @@ async def test_what_a_command_without_network_tried_to_reach_is_counted_and_name
     assert "(packages.example.com); [proof] network = true allows it" in ended.notes
     quiet = await run(replace(spec, command=("true",)))
     assert (quiet.denied_connects, quiet.denied_names, quiet.denied) == (0, (), "")
+
+
+SPY = """
+import glob, pathlib
+mark = pathlib.Path("mark").read_bytes()
+for place in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ"):
+    try:
+        if mark in pathlib.Path(place).read_bytes():
+            print(place)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("level", [level for level in HERE if level < Level.CONTAINER])
+async def test_a_secret_of_one_command_is_in_no_arguments_or_variables_that_another_can_read(
+    level: Level, tmp_path: Path
+) -> None:
+    mark = f"secret-{os.urandom(8).hex()}"
+    keeper, spy = tmp_path / "keeper", tmp_path / "spy"
+    for place in (keeper, spy):
+        place.mkdir()
+    (spy / "mark").write_text(mark)
+    waiting = 'echo "$API_KEY" > begun; while [ ! -e stop ]; do sleep 0.05; done'
+    environment = clean_environment({"API_KEY": mark})
+    limits = Limits(seconds=60.0)
+    keeps = run(SandboxSpec(("sh", "-c", waiting), keeper, environment, (keeper,), limits=limits, level=level))
+    holding = asyncio.create_task(keeps)
+
+    async def begun() -> bool:
+        return (keeper / "begun").exists()
+
+    await eventually(begun)
+    command = ("/usr/bin/python3", "-I", "-S", "-c", SPY)
+    seen = await run(SandboxSpec(command, spy, clean_environment({}), (spy,), network=True, limits=limits, level=level))
+    (keeper / "stop").touch()
+    await holding
+    assert seen.exit_code == 0
+    assert bool(seen.output) == (level is Level.NONE), seen.output
