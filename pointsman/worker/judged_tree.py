@@ -20,7 +20,7 @@ FURNISHING = frozenset(
         "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", ".claude", ".codex",
         ".gemini", ".qwen", ".opencode", "opencode.json", "opencode.jsonc", ".mcp.json", ".aider.conf.yml",
         ".aider.model.settings.yml", ".aider.model.metadata.json", ".cursor", ".cursorrules", ".goosehints", ".env",
-        ".envrc", "mise.toml", ".mise.toml", ".tool-versions", ".venv", "venv", "node_modules",
+        ".envrc", "mise.toml", ".mise.toml", ".tool-versions", ".pointsman-handoff", ".venv", "venv", "node_modules",
     }
 )  # fmt: skip
 """Names of files and folders, anywhere in a tree, in small letters."""
