@@ -146,10 +146,10 @@ def _wrapped(spec: SandboxSpec, order: dict[str, Any], opened: contextlib.ExitSt
 
 def _watched(opened: contextlib.ExitStack) -> list[int]:
     """Two pipes: one tells the supervisor about the sandbox, one lets its command start; the supervisor's ends first."""
-    (info, told), (blocked, release) = os.pipe(), os.pipe()
-    for descriptor in (info, release, told, blocked):
+    (info, written), (blocked, release) = os.pipe(), os.pipe()
+    for descriptor in (info, release, written, blocked):
         opened.callback(os.close, descriptor)
-    return [info, release, told, blocked]
+    return [info, release, written, blocked]
 
 
 def _in_memory(opened: contextlib.ExitStack, content: bytes) -> int:

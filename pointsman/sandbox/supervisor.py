@@ -158,8 +158,8 @@ def _watch_network(order: dict[str, Any]) -> NetworkWatch | None:
     """The watch over the sandbox's own network; the ends of its pipes that are bubblewrap's are closed here."""
     if not order["watched"]:
         return None
-    info, release, told, blocked = order["watched"]
-    os.close(told)
+    info, release, written, blocked = order["watched"]
+    os.close(written)
     os.close(blocked)
     return NetworkWatch(info, release)
 
