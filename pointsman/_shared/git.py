@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pointsman._shared.git_failures import NOT_INSTALLED, explain_failure, explain_timeout
+from pointsman._shared.search_path import search_path
 
 TIME_LIMIT_SECONDS = 300.0
 SAFE = (
@@ -22,7 +23,7 @@ class GitFailed(Exception):
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of git: no user configuration, no prompts, messages in English."""
     return {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": search_path(),
         "HOME": "/nonexistent",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -16,6 +16,7 @@ from typing import IO
 
 from pointsman._shared.files import atomic_write
 from pointsman._shared.removal import remove_tree
+from pointsman._shared.search_path import search_path
 from pointsman.project.build_caches import link_caches, take_builds, warm_up
 from pointsman.project.outputs import Output, entries_of, put_outputs, take_outputs
 from pointsman.project.setup_plan import SetupPlan
@@ -71,7 +72,7 @@ class Environment:
         for name in VIRTUAL_ENVIRONMENTS:
             programs = self.place / "kept" / name / "bin"
             if (programs / "python").exists():
-                path = os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath)))
+                path = os.pathsep.join((str(programs), search_path()))
                 return {"PATH": path, "VIRTUAL_ENV": str(self.tree / name), **found}
         return found
 

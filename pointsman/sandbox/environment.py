@@ -4,8 +4,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")
-PROOF_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ")
+from pointsman._shared.search_path import search_path
+
+PASSED_ON = ("LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")
+PROOF_PASSED_ON = ("LANG", "LC_ALL", "TZ")
 PROOF_SETTINGS = {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 TOOLCHAINS = {
     "RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "ASDF_DATA_DIR": ".asdf", "SDKMAN_DIR": ".sdkman",
@@ -25,7 +27,7 @@ def toolchain_folders() -> dict[str, Path]:
 def clean_environment(extra: Mapping[str, str], passed_on: Sequence[str] = ()) -> dict[str, str]:
     """The variables that every command gets, those named in `passed_on`, and `extra`."""
     inherited = {name: os.environ[name] for name in (*PASSED_ON, *passed_on) if name in os.environ}
-    return {**inherited, **extra}
+    return {**inherited, "PATH": search_path(), **extra}
 
 
 def proof_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -36,6 +38,6 @@ def proof_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> 
     home, temporary = scratch / "home", scratch / "tmp"
     for folder in (home, temporary):
         folder.mkdir(parents=True, exist_ok=True)
-    inherited = {name: os.environ[name] for name in PROOF_PASSED_ON if name in os.environ}
+    inherited = {name: os.environ[name] for name in PROOF_PASSED_ON if name in os.environ} | {"PATH": search_path()}
     private = {"HOME": str(home), "TMPDIR": str(temporary), "GRADLE_USER_HOME": str(home / ".gradle")}
     return {**inherited, **PROOF_SETTINGS, **private, **(extra or {})}

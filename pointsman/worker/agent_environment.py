@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pointsman._shared.search_path import search_path
 from pointsman.project import ProjectFile
 from pointsman.project.environments import DIGEST_LENGTH, VIRTUAL_ENVIRONMENTS
 from pointsman.project.includes import copy_includes
@@ -66,6 +67,6 @@ def _own_python(tree: Path) -> dict[str, str]:
         if (programs / "python").exists():
             return {
                 "VIRTUAL_ENV": str(tree / name),
-                "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+                "PATH": f"{programs}{os.pathsep}{search_path()}",
             }
     return {}

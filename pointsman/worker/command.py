@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from pointsman._shared.removal import remove_tree
+from pointsman._shared.search_path import search_path
 from pointsman._shared.system_time import now_seconds
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -239,7 +240,7 @@ def _writes(job: Job) -> bool:
 
 def _variables(job: Job, folders: AssignmentFolders, environment: AgentEnvironment) -> dict[str, str]:
     assignment = job.assignment
-    path = environment.variables.get("PATH") or os.environ.get("PATH", os.defpath)
+    path = environment.variables.get("PATH") or search_path()
     return {
         **environment.variables,
         **{name: str(folder) for name, folder in toolchain_folders().items()},

@@ -1,10 +1,12 @@
 """Only files are taken from an agent's tree, and nothing is lost in a merge."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
+from pointsman.sandbox import clean_environment, proof_environment
 from pointsman.worker.command import MAX_DIFF_BYTES, bounded_diff
 from pointsman.worker.git import (
     Clone,
@@ -178,3 +180,21 @@ async def test_what_is_left_out_may_be_ignored_by_git_in_any_part(tmp_path: Path
     captured = await clone.capture(tree, base, "box-coder", made)
     assert [file.path for file in captured.changed_files] == ["src/a"]
     assert await tree_hash(tree / "src", made) == captured.tree
+
+
+async def test_a_program_of_an_agents_tree_is_not_taken_for_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await repository(tmp_path / "user", {"a": ""})
+    clone = await clone_of(tmp_path / "user", tmp_path)
+    tree = tmp_path / "tree"
+    await clone.check_out(first, tree)
+    (tree / "bin").mkdir()
+    (tree / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/outside\n")
+    (tree / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"bin:.::{os.environ['PATH']}")
+    captured = await clone.capture(tree, first, "box")
+    assert [file.path for file in captured.changed_files] == ["bin/git"]
+    assert not (tmp_path / "outside").exists()
+    assert all(Path(entry).is_absolute() for entry in clean_environment({})["PATH"].split(os.pathsep))
+    assert all(Path(entry).is_absolute() for entry in proof_environment(tmp_path)["PATH"].split(os.pathsep))
