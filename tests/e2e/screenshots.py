@@ -53,14 +53,14 @@ async def some_runs(here: Console) -> None:
 
 
 async def a_caught_lie(here: Console, folder: Path) -> str:
-    """A run on a real repository whose agent lies at its first try."""
+    """A run on a real repository whose agent lies at its first try of the second task."""
     assert here.running is not None
     client = Client(open_channel(here.running.address, identity=own_identity(CredentialRole.SERVICE)))
     command = shlex.join((sys.executable, "-I", demo_agent.__file__))
-    spec = WorkerSpec(("verifier", "surveyor", "coder"), profile_for("", command), name="vm")
+    spec = WorkerSpec(("verifier", "surveyor", "planner", "coder"), profile_for("", command), name="vm")
     repository = Repository(id=await repository_id(folder), base_commit=await text(folder, "rev-parse", "HEAD"))
     async with worker_running(client, worker_for(await workspace_for([folder]), spec)):
-        order = Order("Add a greeting to the hello module and test it", repository, [PROOF], as_action=True)
+        order = Order("Write the functions of the shop and test them", repository, [PROOF], as_action=True)
         run = await follow(client, (await client.runs.submit(order)).run.id, PlainView())
     return str(run.id)
 
@@ -86,6 +86,7 @@ async def picture_the_lie(browser: Browser, data: Path) -> None:
     async with console(data / "lie", NOBODY, asks_for_a_code=False) as here, viewed(browser, SIZE) as view:
         run_id = await a_caught_lie(here, await example_repository(data))
         page = await view.open(here, f"/runs/{run_id}")
+        await page.get_by_role("button", name="T2").click()
         await page.get_by_role("button", name="attempt 1").click()
         await page.locator("#verdict.refused").wait_for()
         await page.screenshot(path=FOLDER / "review.png")

@@ -70,10 +70,13 @@ async def test_the_badge_counts_all_and_its_poll_is_light_and_compressed(here: C
 
 
 async def test_every_way_keeps_the_project(here: Console, browser: Browser) -> None:
+    request = pb.SubmitRequest(request_id=here.plane.request_id(), message="Fix the other one in src/other.py")
+    await here.plane.runs.Submit(request, metadata=(("pointsman-project", "other"),))
     async with viewed(browser) as view:
         page = await view.open(here, "/runs?project=other")
         await expect(page.locator("#project")).to_have_text("other")
-        for link in await page.locator("header nav a, .tabs a, .bar a").all():
+        await expect(page.locator(".vspace .vrow")).to_have_count(1)
+        for link in await page.locator("header nav a, .tabs a, .bar a, .vrow a").all():
             assert "project=other" in (await link.get_attribute("href") or ""), await link.inner_text()
 
 

@@ -222,6 +222,8 @@ async def test_the_last_failure_and_why_work_was_rejected_are_one_click_away(tmp
         run = await here.plane.asked((await here.plane.submit("Fix the caught one in src/lie.py")).id)
         page, clicks = await view.open(here, "/runs"), Clicks("why rejected", 1)
         await expect(page.locator(".vspace .vrow")).to_contain_text("1 caught")
+        await expect(page.locator(".vspace .vrow .c-asks .chip.ask")).to_have_text("needs you")
+        await expect(page.locator(".vspace .vrow .c-asks")).to_contain_text("work failed")
         await clicks.on(page.locator(".vspace .vrow .c-run a"))
         await expect(page.locator("#verdict")).to_contain_text("Caught and refused")
         await expect(page.locator("#verdict")).to_contain_text("evidence")

@@ -5,6 +5,8 @@ import { ORCHESTRATOR, read } from "./api.js";
 import { pulse } from "./watch.js";
 
 const LOOK_AGAIN = 5000;
+// The first view goes first.
+const FIRST_LOOK = 300;
 const NAMES = ["needs_you", "stuck", "working", "failed", "done", "cancelled"];
 const listeners = new Set();
 let name = "Pointsman";
@@ -42,7 +44,7 @@ export function startCounting() {
       (error) => pulse(error.status !== undefined && error.status < 500),
     );
   addEventListener("online", quietly);
-  setTimeout(quietly, 50);
+  setTimeout(quietly, FIRST_LOOK);
   setInterval(() => (document.hidden && !wantsNews() ? undefined : quietly()), LOOK_AGAIN);
   document.addEventListener("visibilitychange", () => document.hidden || quietly());
 }

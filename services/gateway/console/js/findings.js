@@ -119,7 +119,8 @@ export function wantedView(run) {
 // What came of running it ourselves; solid green only where it succeeded.
 export function oursChip(found) {
   const code = found.evidence?.exit_code ?? 0;
-  const text = found.evidence ? `exit ${code}` : found.passed ? "passed" : "failed";
+  const isRefused = !found.passed && code === 0;
+  const text = isRefused ? "does not hold" : found.evidence ? `exit ${code}` : found.passed ? "passed" : "failed";
   if (isExcused(found)) return chip(`we ran it: ${text}, as on the base`, "ask");
   return h("span", { class: `chip ours ${found.passed ? "good" : "bad"}` }, `we ran it: ${text}`);
 }

@@ -17,7 +17,7 @@ import { TasksView } from "./tasks.js";
 import { TimelineView } from "./timeline.js";
 import { TraceView } from "./trace.js";
 import { watch } from "./watch.js";
-import { ENDED, word } from "./words.js";
+import { details, ENDED, word } from "./words.js";
 
 const REDRAW = 16;
 const LOOK_AGAIN = 5000;
@@ -161,7 +161,7 @@ class RunPage {
       const ends = ATTENTION_AT_END[transition.to_state];
       const known = ends
         ? { attention: ends, question: undefined, waiting_for: undefined, ended_at: transition.at }
-        : {};
+        : learned(this.run, transition);
       this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq, ...known };
       this.refresh();
       if (ends) this.draw();
@@ -281,6 +281,13 @@ class RunPage {
     );
     if (this.tab === "journal") this.timeline.draw(transitions);
   }
+}
+
+// What a transition says of a run by itself, before the run is read again.
+function learned(run, transition) {
+  if (transition.event !== "labelled") return {};
+  const labels = Object.entries({ ...run.labels, ...details(transition).labels });
+  return { labels: Object.fromEntries(labels.filter(([, value]) => value)) };
 }
 
 // Show a place, whatever it is folded into.
