@@ -26,7 +26,7 @@ from pointsman.cli.options.sandbox_options import BaselineOption, EnvironmentOpt
 from pointsman.cli.options.usage import fail_usage, split_command
 from pointsman.cli.session.control_plane import Plane
 from pointsman.cli.session.crew import CrewOptions
-from pointsman.cli.session.follow import program
+from pointsman.cli.session.missing_agents import with_its_crew
 from pointsman.cli.session.plan_review import (
     PlanReview,
     apply_plan,
@@ -74,7 +74,7 @@ def plan(  # noqa: PLR0913 - one parameter per option
     as_json: AsJson = False,
 ) -> None:
     """Have a plan made and stop: exit 4, it waits for you. Edit it, approve it, and the work begins."""
-    if words[0] in ("show", "apply") and len(words) > 1:
+    if words[0] in ("show", "apply"):
         _look(words, (server, project), as_json=as_json, approve=approve)
         return
     if len(words) != 1:
@@ -107,7 +107,7 @@ def _look(words: Sequence[str], plane_of: tuple[str, str], *, as_json: bool, app
         print(plan_text(made).rstrip() if as_json else "\n".join(plan_lines(made)))
         if approve:
             await approve_plan(client, await _asked_again(client, run))
-            print(f"approved; the work goes on: {program()} watch {run.id} --repo . --agent claude", file=sys.stderr)
+            print(f"approved; the work goes on {with_its_crew(run.id)}", file=sys.stderr)
         return 0
 
     ask_plane(*plane_of, question)

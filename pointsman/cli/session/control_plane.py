@@ -234,5 +234,8 @@ async def _require_ready(channel: grpc.aio.Channel, name: str, address: str) -> 
             await channel.channel_ready()
     except TimeoutError:
         mine = f" on {load(StoreSettings).directory}" if is_local(address) else ""
-        print(f"pointsman: cannot reach the {name} service at {address}; is it running{mine}?", file=sys.stderr)
+        print(
+            f"pointsman: cannot reach the {name} service at {address}; is it running{mine}? `pointsman up` starts one, --server names another",
+            file=sys.stderr,
+        )
         sys.exit(EXIT_UNREACHABLE)

@@ -61,7 +61,13 @@ async def find_run(client: Client, named: str) -> str:
             break
     if len(found) > 1:
         fail_usage(f"'{named}' is the beginning of several runs: {', '.join(found[:MAX_CANDIDATES])}")
-    return found[0] if found else named
+    if not found:
+        print(
+            f"pointsman: no run begins with '{named}'; `pointsman runs` lists them (--project names another)",
+            file=sys.stderr,
+        )
+        sys.exit(EXIT_FAILED)
+    return found[0]
 
 
 def print_json(value: Message | Iterable[Message]) -> None:

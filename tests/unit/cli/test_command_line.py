@@ -1,5 +1,6 @@
 """The command line as a person meets it: groups, help, examples that parse, nearest commands, completion."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -49,6 +50,24 @@ def test_the_help_of_a_command_ends_with_its_examples(
     said = capsys.readouterr().out
     assert "The run's id, the beginning of it, or" in " ".join(said.split())
     assert said.endswith("Examples:\n  pointsman show last\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_word_of_a_help_is_cut_on_a_terminal_of_eighty_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert called(monkeypatch, "help", name) == 0
+    cut_off = [line for line in capsys.readouterr().out.splitlines() if re.search(r"\w=…", line) and "--" not in line]
+    assert cut_off == []
+
+
+def test_plan_show_without_a_run_is_no_task(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (("show",), ("apply",), ("apply", "last")):
+        assert called(monkeypatch, "plan", *words) == 2
+        assert "say `plan show RUN` or `plan apply RUN FILE`" in capsys.readouterr().err
 
 
 def test_an_unknown_command_names_the_nearest(
