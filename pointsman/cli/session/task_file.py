@@ -24,11 +24,13 @@ def plan_from_file(file: Path) -> Plan:
     if len(still_open) > MOST_TASKS:
         fail_usage(f"--tasks {file}: {len(still_open)} open tasks; a run takes {MOST_TASKS} at most: split the file")
     ids = {spec.task_id for spec in still_open}
-    return Plan(tasks=[_task(spec, ids) for spec in still_open], confidence=1.0)
+    tasks = [_task(spec, ids, untrusted=found.from_tracker) for spec in still_open]
+    return Plan(tasks=tasks, confidence=1.0)
 
 
-def _task(spec: TaskSpec, ids: set[str]) -> PlanTask:
+def _task(spec: TaskSpec, ids: set[str], *, untrusted: bool) -> PlanTask:
     return PlanTask(
+        untrusted=untrusted,
         id=spec.task_id,
         name=spec.name,
         actions=spec.actions,

@@ -25,7 +25,7 @@ DELETED = "tombstone"
 CLOSED = "closed"
 ON_HOLD = {"deferred": "deferred", "pinned": "pinned", "hooked": "hooked", "blocked": "blocked"}
 """States that somebody outside has to end, by the name of what blocks the task."""
-TEXTS = ("description", "design", "acceptance_criteria", "notes")
+TEXTS = ("description", "design", "acceptance_criteria", "notes", "external_ref", "assignee", "close_reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def read_beads(text: str) -> TasksFile:
     tasks = tuple(_planned(issue, tree) for issue in work)
     if not tasks:
         problems.add(1, "there is no issue to work on")
-    return TasksFile(tasks, tuple(f"markdown:{issue.line}" for issue in work), tuple(problems.found))
+    places = tuple(f"markdown:{issue.line}" for issue in work)
+    return TasksFile(tasks, places, tuple(problems.found), from_tracker=True)
 
 
 def write_beads(text: str, statuses: Mapping[str, TaskStatus]) -> str:
@@ -123,6 +124,7 @@ def _planned(issue: _Issue, tree: _Tree) -> PlannedTask:
     outside = [one for one in wanted if one not in tree.work]
     title = text_of(record, "title")
     parts = [f"{name.replace('_', ' ').capitalize()}: {text}" for name in TEXTS if (text := text_of(record, name))]
+    parts += [f"{text_of(one, 'author')} says: {text_of(one, 'text')}" for one in records_of(record.get("comments"))]
     parts += [title] if len(title) > MAX_NAME else []
     requirement, rest = split_text("\n".join(parts))
     labels = record.get("labels")

@@ -35,7 +35,7 @@ def read_github(value: list[Any]) -> TasksFile:
         places.append(where)
     known = {int(one["number"]) for one in issues}
     tasks = tuple(_planned(one, known) for one in issues)
-    return TasksFile(tasks, tuple(places), tuple(problems))
+    return TasksFile(tasks, tuple(places), tuple(problems), from_tracker=True)
 
 
 def _planned(issue: Mapping[str, Any], known: set[int]) -> PlannedTask:

@@ -17,6 +17,7 @@ TASK = re.compile(r"^\s*[-*+]\s+\[([ xX])\]\s+(?:\*\*)?(T\d+[A-Za-z]?)\b(?:\*\*)
 BOX = re.compile(r"^\s*[-*+]\s+\[[ xX]\]\s+(.*)$")
 HEADING = re.compile(r"^#{1,6}\s")
 FENCE = re.compile(r"^\s*(```|~~~)")
+COMMENT, COMMENT_END = "<!--", "-->"
 MARK = re.compile(r"^\[([^\]\s]{1,20})\]\s*")
 STORY = re.compile(r"US\d+", re.IGNORECASE)
 DEPENDS = re.compile(r"depends? on ((?:T\d+[A-Za-z]?(?:\s*(?:,|and|&)\s*)?)+)", re.IGNORECASE)
@@ -166,13 +167,16 @@ def write_spec_kit(text: str, statuses: Mapping[str, TaskStatus]) -> str:
 
 
 def _outside_code(text: str) -> Iterator[tuple[int, str]]:
-    """The lines outside of fenced code, with their numbers."""
-    in_code = False
+    """The lines outside of fenced code and comments, with their numbers."""
+    in_code = in_comment = False
     for number, line in enumerate(text.splitlines(), 1):
-        if FENCE.match(line):
+        if FENCE.match(line) and not in_comment:
             in_code = not in_code
         elif not in_code:
-            yield number, line
+            opens = in_comment or COMMENT in line
+            in_comment = opens and COMMENT_END not in line.rpartition(COMMENT)[2]
+            if not opens:
+                yield number, line
 
 
 def _planned(task: _Task) -> PlannedTask:

@@ -1,5 +1,6 @@
 """Reads task-master's tasks.json: tasks with subtasks, below a tag or at the top."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ STATUSES = {
     "blocked": TaskStatus.BLOCKED,
 }
 """All others are still to be done."""
+WRITTEN = {TaskStatus.COMPLETED: "done", TaskStatus.SKIPPED: "cancelled"}
 PRIORITIES = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 
 
@@ -43,7 +45,19 @@ def read_task_master(value: Mapping[str, Any]) -> TasksFile:
             places.append(where)
     if not tasks and not problems:
         problems.append(Violation("markdown", "there is no task"))
-    return TasksFile(tuple(tasks), tuple(places), tuple(problems))
+    return TasksFile(tuple(tasks), tuple(places), tuple(problems), from_tracker=True)
+
+
+def write_task_master(value: Mapping[str, Any], statuses: Mapping[str, TaskStatus]) -> str:
+    """The file with the states of settled tasks and subtasks; nothing else changes but white space."""
+    tags = _tags(value)
+    for task in tags[MASTER if MASTER in tags else next(iter(tags))]:
+        own = _id(task)
+        for one, name in ((task, own), *((child, f"{own}.{_id(child)}") for child in records_of(task.get("subtasks")))):
+            settled = WRITTEN.get(statuses.get(name, TaskStatus.PENDING))
+            if settled and isinstance(one, dict) and STATUSES.get(text_of(one, "status").lower()) is not statuses[name]:
+                one["status"] = settled
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 def _tags(value: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

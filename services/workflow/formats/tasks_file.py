@@ -19,6 +19,8 @@ class TasksFile:
     tasks: tuple[PlannedTask, ...]
     places: tuple[str, ...]
     problems: tuple[Violation, ...]
+    from_tracker: bool = False
+    """Whether anybody who may write to a tracker wrote its texts: they are untrusted up to the prompt."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Reads a file of tasks in whichever format it has: ours, spec-kit's, beads', GitHub's or task-master's."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pointsman._shared.strict_json import JsonError, decode
 from pointsman.services.chassis.core.errors import Violation, invalid_field
@@ -8,7 +9,11 @@ from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.formats.beads_issues import is_beads, read_beads, write_beads
 from pointsman.services.workflow.formats.github_issues import is_github, read_github
 from pointsman.services.workflow.formats.spec_kit_tasks import is_spec_kit, read_spec_kit, write_spec_kit
-from pointsman.services.workflow.formats.task_master_tasks import is_task_master, read_task_master
+from pointsman.services.workflow.formats.task_master_tasks import (
+    is_task_master,
+    read_task_master,
+    write_task_master,
+)
 from pointsman.services.workflow.formats.tasks_file import TasksFile
 from pointsman.services.workflow.formats.tasks_markdown import has_tasks, read_file
 
@@ -33,7 +38,19 @@ def with_statuses(text: str, statuses: Mapping[str, TaskStatus]) -> str:
         return write_beads(text, statuses)
     if not has_tasks(text) and is_spec_kit(text):
         return write_spec_kit(text, statuses)
-    raise invalid_field("file", "states are written into spec-kit's tasks.md and beads' issues.jsonl only")
+    if (value := _task_master(text)) is not None:
+        return write_task_master(value, statuses)
+    formats = "spec-kit's tasks.md, beads' issues.jsonl and task-master's tasks.json"
+    raise invalid_field("file", f"states are written into {formats} only")
+
+
+def _task_master(text: str) -> Any:
+    """A file of task-master; None for any other."""
+    try:
+        value = decode(text) if text.lstrip()[:1] == "{" else None
+    except JsonError:
+        return None
+    return value if is_task_master(value) else None
 
 
 def _read_json(text: str) -> TasksFile:

@@ -97,6 +97,7 @@ class RunDocuments:
                 actions=planned.actions,
                 files=planned.files,
                 requirement=planned.requirement,
+                untrusted=planned.untrusted,
                 rejections=[excerpt(reason, 4000) for reason in task.rejections],
                 reflections=[excerpt(said, 4000) for said in (*task.reflections, *task.setbacks)][-16:],
             ),
