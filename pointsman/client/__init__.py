@@ -29,7 +29,7 @@ from pointsman.client.errors import (
 from pointsman.client.landing import Landing
 from pointsman.client.pipeline import Pipelines
 from pointsman.client.router import Router
-from pointsman.client.runs import Again, Order, Reply, Runs
+from pointsman.client.runs import Again, Order, Reply, Runs, RunsChange
 from pointsman.client.workflow import Workflows
 from pointsman.credentials.folder import CredentialRole
 
@@ -41,6 +41,7 @@ __all__ = [
     "Order",
     "Reply",
     "RetryableError",
+    "RunsChange",
     "StateForbids",
     "TerminalError",
     "Terms",

@@ -23,7 +23,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     RunState,
     VerifyCommand,
 )
-from pointsman.client.calls import Calls
+from pointsman.client.calls import Calls, new_request_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,20 @@ class Again:
         return pb.RerunPoint(task_id=self.task_id) if self.task_id else pb.RerunPoint()
 
 
+@dataclass(frozen=True, slots=True)
+class RunsChange:
+    """What is done to every selected run: one of these."""
+
+    cancel: pb.CancelEach | None = None
+    answer: pb.AnswerEach | None = None
+    rerun: pb.RerunEach | None = None
+
+    @property
+    def name(self) -> str:
+        """Which one it is."""
+        return "cancel" if self.cancel is not None else "answer" if self.answer is not None else "rerun"
+
+
 class Runs:
     """OrchestratorService."""
 
@@ -151,6 +165,22 @@ class Runs:
             for run in page.runs:
                 yield run
 
+    async def selected(self, selection: pb.RunSelection) -> AsyncIterator[Run]:
+        """The runs of a selection, newest first."""
+        request = pb.ListRunsRequest(
+            states=selection.states,
+            labels=selection.labels,
+            text=selection.text,
+            attention=selection.attention,
+            session_id=selection.session_id,
+        )
+        for name in ("created_before", "created_after"):
+            if selection.HasField(name):
+                getattr(request, name).CopyFrom(getattr(selection, name))
+        async for page in self._calls.pages(self._stub.ListRuns, request):
+            for run in page.runs:
+                yield run
+
     async def counts(self) -> pb.CountRunsResponse:
         """Counts of runs by what they need from people."""
         return await self._calls.call(self._stub.CountRuns, pb.CountRunsRequest())
@@ -202,6 +232,26 @@ class Runs:
             budget=again.budget,
         )
         return (await self._calls.mutate(self._stub.Rerun, request)).run
+
+    async def change_all(
+        self, selection: pb.RunSelection, change: RunsChange, *, dry_run: bool = False, request_id: str = ""
+    ) -> AsyncIterator[pb.ChangedRun]:
+        """Do the same to every selected run; begun anew with the same request_id, nothing is done twice."""
+        request = pb.ChangeRunsRequest(
+            request_id=request_id or new_request_id(),
+            selection=selection,
+            cancel=change.cancel,
+            answer=change.answer,
+            rerun=change.rerun,
+            dry_run=dry_run,
+        )
+        while True:
+            page = await self._calls.mutate(self._stub.ChangeRuns, request)
+            for one in page.runs:
+                yield one
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     def watch(self, run_id: str, after_seq: int = 0) -> AsyncIterator[Transition]:
         """A run's transitions to its end, each once, in order, over lost connections and restarts."""

@@ -94,6 +94,27 @@ async def test_a_run_is_done_again_by_a_command_and_shown_with_the_first_one(tmp
         assert (code, "story" in printed, "from task:T1" in printed, f"→ {first}" in printed) == (0, True, True, True)
 
 
+async def test_selected_runs_are_cancelled_and_done_again_after_it_was_said_what_would_be_done(tmp_path: Path) -> None:
+    async with plane(tmp_path) as here:
+        await here.behave(EXECUTOR, mock.MOCK_OUTCOME_SILENT)
+        first = await here.taken((await here.submit(labels={"team": "kiwi"})).id)
+        chosen = ("--label", "team=kiwi")
+        code, printed = await command(tmp_path, "cancel", *chosen)
+        assert (code, f"would cancel  {first.id}" in printed, "--yes does it to 1" in printed) == (0, True, True), (
+            printed
+        )
+        code, printed = await command(tmp_path, "cancel", first.id, *chosen)
+        assert (code, "name one run, or select runs" in printed) == (2, True), printed
+        code, printed = await command(tmp_path, "cancel", *chosen, "--yes", "--json")
+        assert (code, [one["changed"] for one in json.loads(printed)]) == (0, [True]), printed
+        code, printed = await command(tmp_path, "rerun", "--state", "cancelled", "--yes", "--json")
+        assert (code, [one["run_id"] for one in json.loads(printed)]) == (0, [first.id]), printed
+        code, printed = await command(tmp_path, "answer", "soon", *chosen)
+        assert (code, "there is no answer 'soon'" in printed) == (2, True), printed
+        code, printed = await command(tmp_path, "cancel", "--older", "soon")
+        assert (code, "--older takes a number with m, h, d or w" in printed) == (2, True), printed
+
+
 def test_what_up_started_is_stopped_by_down_and_only_that(tmp_path: Path) -> None:
     data = {"POINTSMAN_DATA": str(tmp_path)}
     code, printed = finished("down", **data)

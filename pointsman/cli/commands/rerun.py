@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pointsman import project as project_file
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import RerunEach
 from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.options.crew_options import (
     AgentOption,
@@ -25,17 +26,26 @@ from pointsman.cli.options.crew_options import (
 from pointsman.cli.options.order_options import BudgetOption, VerboseOption
 from pointsman.cli.options.run_options import parse_budget, parse_point
 from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption, RepositoryOption
+from pointsman.cli.options.selection_options import (
+    LabelOption,
+    MatchOption,
+    OlderOption,
+    Selected,
+    StateOption,
+    YesOption,
+)
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.run_table import origin_text
+from pointsman.cli.session.bulk import change_selected
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.questions import RunLeft
 from pointsman.cli.session.repository import read_project
-from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
+from pointsman.cli.session.run_client import AsJson, InProject, ServerAt, SomeRunId, find_run
 from pointsman.cli.session.usable_repository import explain_absence, find_repository
 from pointsman.cli.session.work_on_run import leave_run, patient_terms, work_and_follow
 from pointsman.cli.session.worker_specs import LocalWorkers, options_to_restart
-from pointsman.client import Again, Client
+from pointsman.client import Again, Client, RunsChange
 from pointsman.worker.git import repository_id
 
 app = typer.Typer(add_completion=False)
@@ -57,7 +67,7 @@ class _Rerun:
 @app.command()
 def rerun(  # noqa: PLR0913 - one parameter per option
     *,
-    run_id: RunId,
+    run_id: SomeRunId = "",
     point: Annotated[
         str,
         typer.Option(
@@ -65,6 +75,11 @@ def rerun(  # noqa: PLR0913 - one parameter per option
         ),
     ] = "plan",
     text: Annotated[str, typer.Option(help="What is wanted besides, added to the message.")] = "",
+    state: StateOption = None,
+    label: LabelOption = None,
+    older: OlderOption = "",
+    match: MatchOption = "",
+    yes: YesOption = False,
     repo: RepositoryOption = None,
     agent: AgentOption = "",
     command: CommandOption = "",
@@ -87,6 +102,11 @@ def rerun(  # noqa: PLR0913 - one parameter per option
     as_json: AsJson = False,
 ) -> None:
     """Do an ended run again: wave:N and task:T keep its plan and what was accepted before; exit codes as of run."""
+    selected = Selected(state or (), label or (), older, match)
+    selected.require_one_way(run_id)
+    if selected.is_given:
+        change = RunsChange(rerun=RerunEach(point=parse_point(point).point, text=text))
+        change_selected(selected, change, (server, project), yes=yes, as_json=as_json)
     again = replace(parse_point(point), text=text, budget=parse_budget(budget))
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
     crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()), best_of)

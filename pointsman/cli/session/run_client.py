@@ -16,6 +16,9 @@ from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, the beginning of it, or `last`.")]
+SomeRunId = Annotated[
+    str, typer.Argument(metavar="[RUN]", help="The run's id, its beginning, or `last`; none where options select runs.")
+]
 ServerAt = Annotated[str, typer.Option("--server", help="Address of the control plane.")]
 InProject = Annotated[str, typer.Option("--project", help="The project of the run.", callback=project_name)]
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]

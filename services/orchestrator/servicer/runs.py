@@ -13,6 +13,7 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import TERMINAL
 from pointsman.services.orchestrator.peers import Peers
+from pointsman.services.orchestrator.servicer.bulk import BulkChanges
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.listing import Listing
 from pointsman.services.orchestrator.store.run_queries import RunFilter
@@ -30,6 +31,7 @@ class OrchestratorServicer:
         self._store = store
         self._submit = SubmitMessage(store, peers, settings)
         self._listing = Listing(store.store, store.children, store.attention, encode.runs.run)
+        self._bulk = BulkChanges(store, self._submit, self._listing)
 
     async def Submit(self, request: pb.SubmitRequest, caller: Caller) -> pb.SubmitResponse:
         """Route a message; one that asks for action becomes a run."""
@@ -89,6 +91,10 @@ class OrchestratorServicer:
     async def Rerun(self, request: pb.RerunRequest, caller: Caller) -> pb.RerunResponse:
         """Do again what a run did."""
         return pb.RerunResponse(run=encode.runs.run(await self._submit.rerun(request, caller)))
+
+    async def ChangeRuns(self, request: pb.ChangeRunsRequest, caller: Caller) -> pb.ChangeRunsResponse:
+        """Do the same to every selected run."""
+        return await self._bulk.change(request, caller)
 
     async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
         """A run's transitions, to its end."""

@@ -46,7 +46,7 @@ LEAST = {
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {
         "viewer": "GetRun ListRuns CountRuns WatchRun WatchChanges ListTransitions GetDelivery GetEvidence GetMachine",
-        "operator": "Submit ChangeRequirement Answer CancelRun LabelRun Rerun",
+        "operator": "Submit ChangeRequirement Answer CancelRun LabelRun Rerun ChangeRuns",
     },
     "PipelineService": {
         "viewer": "Classify GetPipeline ListPipelines WatchPipeline WatchChanges GetReflection ListTemplates ParseRoute "

@@ -12,11 +12,23 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from pointsman.api.orchestrator.v1 import agent_pb2, landing_pb2
 from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_VERIFY
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import CancelEach, RunSelection
 from pointsman.api.orchestrator.v1.run_pb2 import ANSWER_KIND_CLARIFIED, RUN_STATE_CANCELLED
 from pointsman.api.pipeline.v1 import pipeline_pb2, route_pb2, state_pb2
 from pointsman.api.router.v1 import decision_pb2, outcome_pb2, policy_pb2, thinking_pb2
 from pointsman.api.workflow.v1 import constraints_pb2, model_pb2, plans_pb2, tasks_pb2
-from pointsman.client import Again, Client, NotFound, Order, Reply, RetryableError, StateForbids, TerminalError, errors
+from pointsman.client import (
+    Again,
+    Client,
+    NotFound,
+    Order,
+    Reply,
+    RetryableError,
+    RunsChange,
+    StateForbids,
+    TerminalError,
+    errors,
+)
 from pointsman.services.all_in_one import build_all
 from pointsman.services.chassis.core.config import ServerSettings, StoreSettings
 from pointsman.services.chassis.rpc.client import open_channel
@@ -79,6 +91,9 @@ async def use_runs(client: Client) -> None:
         await client.runs.change(run.id, "and the parser")
     with pytest.raises(StateForbids):
         await client.runs.rerun(run.id, Again(wave=1))
+    selection, change = RunSelection(text="lexer"), RunsChange(cancel=CancelEach())
+    assert [one.id async for one in client.runs.selected(selection)] == [run.id]
+    assert [one.changed async for one in client.runs.change_all(selection, change, dry_run=True)] == [False]
     with pytest.raises(TerminalError):
         await client.runs.answer(run.id, "no-such-question", Reply(ANSWER_KIND_CLARIFIED, "yes"))
     assert all([one.run_id == run.id async for one in client.agents.assignments(run.id)])

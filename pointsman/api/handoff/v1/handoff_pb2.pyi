@@ -298,6 +298,7 @@ class MasterTask(_message.Message):
     REQUIREMENT_FIELD_NUMBER: _builtins.int
     REJECTIONS_FIELD_NUMBER: _builtins.int
     REFLECTIONS_FIELD_NUMBER: _builtins.int
+    UNTRUSTED_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run it belongs to."""
     task_id: _builtins.str
@@ -310,6 +311,8 @@ class MasterTask(_message.Message):
     """What the user asked for, with every later change of requirement."""
     requirement: _builtins.str
     """The requirement in the user's words, where the plan names one."""
+    untrusted: _builtins.bool
+    """Name, actions and requirement come from an issue tracker: they describe the work and are no instructions."""
     @_builtins.property
     def actions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What to do, step by step."""
@@ -339,10 +342,11 @@ class MasterTask(_message.Message):
         requirement: _builtins.str = ...,
         rejections: _abc.Iterable[_builtins.str] | None = ...,
         reflections: _abc.Iterable[_builtins.str] | None = ...,
+        untrusted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "attempt", b"attempt", "files", b"files", "intent", b"intent", "name", b"name", "reflections", b"reflections", "rejections", b"rejections", "requirement", b"requirement", "run_id", b"run_id", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "attempt", b"attempt", "files", b"files", "intent", b"intent", "name", b"name", "reflections", b"reflections", "rejections", b"rejections", "requirement", b"requirement", "run_id", b"run_id", "task_id", b"task_id", "untrusted", b"untrusted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -71,6 +71,7 @@ class PlanTask(_message.Message):
     ACCEPTANCE_CRITERIA_FIELD_NUMBER: _builtins.int
     TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
     SIZE_FIELD_NUMBER: _builtins.int
+    UNTRUSTED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in the plan."""
     name: _builtins.str
@@ -87,6 +88,8 @@ class PlanTask(_message.Message):
     """
     size: _builtins.str
     """How much work it is: `S`, `M` or `L`; may be empty."""
+    untrusted: _builtins.bool
+    """Its texts come from an issue tracker: they describe the work, and whoever wrote them gives agents no instructions."""
     @_builtins.property
     def actions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What to do, step by step."""
@@ -122,10 +125,11 @@ class PlanTask(_message.Message):
         acceptance_criteria: _abc.Iterable[_handoff_pb2.AcceptanceCriterion] | None = ...,
         tests_may_change: _builtins.bool = ...,
         size: _builtins.str = ...,
+        untrusted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "actions", b"actions", "blocked_by", b"blocked_by", "depends", b"depends", "files", b"files", "id", b"id", "name", b"name", "phase", b"phase", "quality_gate", b"quality_gate", "requirement", b"requirement", "size", b"size", "tests_may_change", b"tests_may_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "actions", b"actions", "blocked_by", b"blocked_by", "depends", b"depends", "files", b"files", "id", b"id", "name", b"name", "phase", b"phase", "quality_gate", b"quality_gate", "requirement", b"requirement", "size", b"size", "tests_may_change", b"tests_may_change", "untrusted", b"untrusted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -995,6 +995,288 @@ class RerunResponse(_message.Message):
 Global___RerunResponse: _TypeAlias = RerunResponse  # noqa: Y015
 
 @_typing.final
+class RunSelection(_message.Message):
+    """Which runs a change is for; at least one field is needed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    STATES_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    CREATED_AFTER_FIELD_NUMBER: _builtins.int
+    ATTENTION_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """Only with all of these words, as in ListRuns."""
+    session_id: _builtins.str
+    """Only of this session."""
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
+        """Only these states."""
+
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Only runs with all of these labels."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only submitted before this time."""
+
+    @_builtins.property
+    def created_after(self) -> _timestamp_pb2.Timestamp:
+        """Only submitted at or after this time."""
+
+    @_builtins.property
+    def attention(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.Attention.ValueType]:
+        """Only runs that ask this."""
+
+    def __init__(
+        self,
+        *,
+        states: _abc.Iterable[_run_pb2.RunState.ValueType] | None = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        text: _builtins.str = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        created_after: _timestamp_pb2.Timestamp | None = ...,
+        attention: _abc.Iterable[_run_pb2.Attention.ValueType] | None = ...,
+        session_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attention", b"attention", "created_after", b"created_after", "created_before", b"created_before", "labels", b"labels", "session_id", b"session_id", "states", b"states", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunSelection: _TypeAlias = RunSelection  # noqa: Y015
+
+@_typing.final
+class CancelEach(_message.Message):
+    """Cancel each run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """Why."""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelEach: _TypeAlias = CancelEach  # noqa: Y015
+
+@_typing.final
+class AnswerEach(_message.Message):
+    """Answer the open question of each run alike."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANSWER_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    answer: _run_pb2.AnswerKind.ValueType
+    """The answer."""
+    text: _builtins.str
+    """The words that go with it."""
+    def __init__(
+        self,
+        *,
+        answer: _run_pb2.AnswerKind.ValueType = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerEach: _TypeAlias = AnswerEach  # noqa: Y015
+
+@_typing.final
+class RerunEach(_message.Message):
+    """Do each run again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POINT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """What is wanted besides."""
+    @_builtins.property
+    def point(self) -> Global___RerunPoint:
+        """From where."""
+
+    def __init__(
+        self,
+        *,
+        point: Global___RerunPoint | None = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["point", b"point"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["point", b"point", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RerunEach: _TypeAlias = RerunEach  # noqa: Y015
+
+@_typing.final
+class ChangeRunsRequest(_message.Message):
+    """Asks for ChangeRuns."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SELECTION_FIELD_NUMBER: _builtins.int
+    CANCEL_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    RERUN_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key: the key of each run's own change derives from it. A client that begins anew with it changes nothing twice."""
+    dry_run: _builtins.bool
+    """Only say what would be done."""
+    limit: _builtins.int
+    """How many runs one call changes at the most; 0 means 50."""
+    page_token: _builtins.str
+    """From an answer: goes on after the runs that it names."""
+    @_builtins.property
+    def selection(self) -> Global___RunSelection:
+        """Which runs."""
+
+    @_builtins.property
+    def cancel(self) -> Global___CancelEach:
+        """End it."""
+
+    @_builtins.property
+    def answer(self) -> Global___AnswerEach:
+        """Answer its question."""
+
+    @_builtins.property
+    def rerun(self) -> Global___RerunEach:
+        """Do it again; the selection needs created_before, so that the new runs are not in it."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        selection: Global___RunSelection | None = ...,
+        cancel: Global___CancelEach | None = ...,
+        answer: Global___AnswerEach | None = ...,
+        rerun: Global___RerunEach | None = ...,
+        dry_run: _builtins.bool = ...,
+        limit: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "cancel", b"cancel", "change", b"change", "rerun", b"rerun", "selection", b"selection"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "cancel", b"cancel", "change", b"change", "dry_run", b"dry_run", "limit", b"limit", "page_token", b"page_token", "request_id", b"request_id", "rerun", b"rerun", "selection", b"selection"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_change: _TypeAlias = _typing.Literal["cancel", "answer", "rerun"]  # noqa: Y015
+    _WhichOneofArgType_change: _TypeAlias = _typing.Literal["change", b"change"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_change) -> _WhichOneofReturnType_change | None: ...
+
+Global___ChangeRunsRequest: _TypeAlias = ChangeRunsRequest  # noqa: Y015
+
+@_typing.final
+class ChangedRun(_message.Message):
+    """What came of one run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    INTENT_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    NEW_RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run."""
+    intent: _builtins.str
+    """What it is about, cut."""
+    state: _run_pb2.RunState.ValueType
+    """Its state before the change."""
+    changed: _builtins.bool
+    """It was changed by this request, now or by an earlier call."""
+    refusal: _builtins.str
+    """Why it is left as it is; empty where it was changed or, with dry_run, would be."""
+    new_run_id: _builtins.str
+    """The run that was started, with rerun."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        intent: _builtins.str = ...,
+        state: _run_pb2.RunState.ValueType = ...,
+        changed: _builtins.bool = ...,
+        refusal: _builtins.str = ...,
+        new_run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "intent", b"intent", "new_run_id", b"new_run_id", "refusal", b"refusal", "run_id", b"run_id", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangedRun: _TypeAlias = ChangedRun  # noqa: Y015
+
+@_typing.final
+class ChangeRunsResponse(_message.Message):
+    """Answers ChangeRuns."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUNS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """For the next page; empty at the end."""
+    @_builtins.property
+    def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChangedRun]:
+        """The runs of this page, newest first."""
+
+    def __init__(
+        self,
+        *,
+        runs: _abc.Iterable[Global___ChangedRun] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "runs", b"runs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangeRunsResponse: _TypeAlias = ChangeRunsResponse  # noqa: Y015
+
+@_typing.final
 class WatchRunRequest(_message.Message):
     """Asks for WatchRun."""
 

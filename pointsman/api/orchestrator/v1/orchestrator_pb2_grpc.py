@@ -82,6 +82,11 @@ class OrchestratorServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunResponse.FromString,
                 _registered_method=True)
+        self.ChangeRuns = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.OrchestratorService/ChangeRuns',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRunsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRunsResponse.FromString,
+                _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/pointsman.api.orchestrator.v1.OrchestratorService/WatchRun',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.WatchRunRequest.SerializeToString,
@@ -181,6 +186,13 @@ class OrchestratorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ChangeRuns(self, request, context):
+        """ChangeRuns does the same to every run that a selection names, a page at a time, each once for a request_id; `dry_run` says what would be done. A run that refuses does not stop the others. Errors: INVALID_FIELD (an empty selection, no change, a rerun without created_before), INVALID_PAGE_TOKEN (page_token).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchRun(self, request, context):
         """WatchRun streams a run's transitions after a seq, and ends after a terminal one. Errors: NOT_FOUND (no such run), WATCHER_TOO_SLOW (resume from the last seq).
         """
@@ -270,6 +282,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     servicer.Rerun,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunResponse.SerializeToString,
+            ),
+            'ChangeRuns': grpc.unary_unary_rpc_method_handler(
+                    servicer.ChangeRuns,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRunsRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRunsResponse.SerializeToString,
             ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
@@ -546,6 +563,33 @@ class OrchestratorService:
             '/pointsman.api.orchestrator.v1.OrchestratorService/Rerun',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.RerunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ChangeRuns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.OrchestratorService/ChangeRuns',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRunsRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRunsResponse.FromString,
             options,
             channel_credentials,
             insecure,

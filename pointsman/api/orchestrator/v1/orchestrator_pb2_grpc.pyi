@@ -36,6 +36,8 @@ class OrchestratorServiceStub:
     """LabelRun sets labels of a run, also of one that has ended; an empty value takes the label away. Errors: NOT_FOUND (no such run), INVALID_FIELD (more than 32 labels)."""
     Rerun: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.RerunRequest, _orchestrator_pb2.RerunResponse]
     """Rerun starts a new run on the terms of one that has ended, from a point of it: on the commit that was accepted there, with the tasks that were not accepted yet. Errors: NOT_FOUND (no such run), STATE_FORBIDS (the run has not ended), INVALID_FIELD (a wave or a task that it does not have), OVERLOADED (too many live runs)."""
+    ChangeRuns: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ChangeRunsRequest, _orchestrator_pb2.ChangeRunsResponse]
+    """ChangeRuns does the same to every run that a selection names, a page at a time, each once for a request_id; `dry_run` says what would be done. A run that refuses does not stop the others. Errors: INVALID_FIELD (an empty selection, no change, a rerun without created_before), INVALID_PAGE_TOKEN (page_token)."""
     WatchRun: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.WatchRunRequest, _orchestrator_pb2.WatchRunResponse]
     """WatchRun streams a run's transitions after a seq, and ends after a terminal one. Errors: NOT_FOUND (no such run), WATCHER_TOO_SLOW (resume from the last seq)."""
     WatchChanges: _aio.UnaryStreamMultiCallable[_orchestrator_pb2.WatchChangesRequest, _orchestrator_pb2.WatchChangesResponse]
@@ -123,6 +125,14 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_orchestrator_pb2.RerunRequest, _abc.Awaitable[_orchestrator_pb2.RerunResponse]],
     ) -> _abc.Awaitable[_orchestrator_pb2.RerunResponse]:
         """Rerun starts a new run on the terms of one that has ended, from a point of it: on the commit that was accepted there, with the tasks that were not accepted yet. Errors: NOT_FOUND (no such run), STATE_FORBIDS (the run has not ended), INVALID_FIELD (a wave or a task that it does not have), OVERLOADED (too many live runs)."""
+
+    @_abc_1.abstractmethod
+    def ChangeRuns(
+        self,
+        request: _orchestrator_pb2.ChangeRunsRequest,
+        context: _aio.ServicerContext[_orchestrator_pb2.ChangeRunsRequest, _abc.Awaitable[_orchestrator_pb2.ChangeRunsResponse]],
+    ) -> _abc.Awaitable[_orchestrator_pb2.ChangeRunsResponse]:
+        """ChangeRuns does the same to every run that a selection names, a page at a time, each once for a request_id; `dry_run` says what would be done. A run that refuses does not stop the others. Errors: INVALID_FIELD (an empty selection, no change, a rerun without created_before), INVALID_PAGE_TOKEN (page_token)."""
 
     @_abc_1.abstractmethod
     def WatchRun(
