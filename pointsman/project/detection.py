@@ -17,6 +17,9 @@ from pointsman.project.setup_plan import SourceFiles
 NO_TEST_SCRIPT = "no test specified"
 MAX_NOTE = 400
 _MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
+_CHECKS_HEADERS = re.compile(r"apache-rat|<parent>\s*<groupId>org\.apache\b", re.DOTALL)
+"""A build that refuses files without a licence's header; projects of Apache inherit it."""
+SKIPPED_HEADERS = ("-Drat.skip=true",)
 _NODE_TEST = re.compile(r".*\.test\.(js|mjs|cjs)|test-.*\.(js|mjs|cjs)")
 
 
@@ -153,14 +156,19 @@ async def _propose_java(draft: _Draft, base: SourceFiles, ecosystem: Ecosystem) 
     sign = next(sign for sign in ecosystem.signs if sign in base.names)
     wrapper = {"maven": "mvnw", "gradle": "gradlew"}[ecosystem.name]
     program = f"./{wrapper}" if wrapper in base.names else ecosystem.test.split()[0]
+    checks_headers = sign == "pom.xml" and _CHECKS_HEADERS.search((await base.read(sign)).decode(errors="replace"))
+    options = SKIPPED_HEADERS if checks_headers else ()
     for command in ecosystem.setup:
-        draft.setup.append(Proposed(_with_program(command, program), f"fetches what {sign} names"))
+        draft.setup.append(Proposed(_with_program(command, program, options), f"fetches what {sign} names"))
     if any("src/test/" in path for path in base.names):
-        draft.verify.append(Proposed(_with_program(ecosystem.test, program), "tests below src/test"))
+        why = "; its check of licence headers would refuse pointsman.toml" if checks_headers else ""
+        draft.verify.append(Proposed(_with_program(ecosystem.test, program, options), f"tests below src/test{why}"))
 
 
-def _with_program(command: str, program: str) -> str:
-    return " ".join((program, *command.split()[1:]))
+def _with_program(command: str, program: str, options: Sequence[str] = ()) -> str:
+    """A command with another program, and with options before its last word."""
+    *words, goal = command.split()[1:]
+    return " ".join((program, *words, *options, goal))
 
 
 _PROPOSERS = {

@@ -135,6 +135,8 @@ class CommandAgent:
         base = AgentBase(clone.path, commit, project, workspace.user_folder(job))
         async with files_of(clone, folders.tree, commit, head):
             made = await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
+        if project.workspace.setup:  # what it changed of tracked files is nobody's work, and no proof sees it
+            await clone.restore_files(folders.tree, head)
         leased = held.enter_context(lease_services(base.project.workspace))
         return replace(made, variables={**made.variables, **leased.variables}, services=leased.services)
 

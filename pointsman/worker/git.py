@@ -210,6 +210,18 @@ class Clone:
             await git(folder, "read-tree", old, extra=extra)
             await git(folder, "read-tree", "-u", "--reset", new, extra=extra)
 
+    async def restore_files(self, folder: Path, commit: str) -> None:
+        """Gives the tracked files of a working tree the content that a commit has, from outside."""
+        with tempfile.TemporaryDirectory() as scratch:
+            extra = {
+                "GIT_INDEX_FILE": str(Path(scratch) / "index"),
+                "GIT_DIR": str(self.path),
+                "GIT_WORK_TREE": str(folder),
+            }
+            await git(folder, "read-tree", commit, extra=extra)
+            await git(folder, "update-index", "-q", "--refresh", extra=extra, ok=(0, 1))
+            await git(folder, "checkout-index", "-q", "-f", "-a", extra=extra)
+
     async def capture(
         self, folder: Path, base: str, author: str, left_out: Collection[str] = (), message: str = ""
     ) -> Captured:

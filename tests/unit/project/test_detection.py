@@ -102,6 +102,11 @@ async def proposed(content: dict[str, str], missing: str = "") -> Proposal:
             ["./mvnw -q -B test"],
         ),
         (
+            {"pom.xml": "<parent>\n  <groupId>org.apache.commons</groupId>", "src/test/java/ATest.java": ""},
+            ["mvn -q -B -Dmaven.test.failure.ignore=true -Drat.skip=true test"],
+            ["mvn -q -B -Drat.skip=true test"],
+        ),
+        (
             {"build.gradle.kts": "", "src/test/java/ATest.java": ""},
             ["gradle --no-daemon -q testClasses"],
             ["gradle --no-daemon --offline test"],

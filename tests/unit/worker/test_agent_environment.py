@@ -48,6 +48,14 @@ async def test_an_agent_finds_its_tree_set_up_and_may_change_what_is_installed(t
     assert json.loads("".join(by_products)) == [".env.test", ".venv"]
 
 
+async def test_tracked_files_that_set_up_changed_are_as_they_were_committed(tmp_path: Path) -> None:
+    setup = "sh -c 'echo changed > lock; rm gone; echo new > made'"
+    files = {"pointsman.toml": f'[workspace]\nsetup = ["{setup}"]\n', "lock": "committed\n", "gone": "still here\n"}
+    commit = await repository(tmp_path / "user", files)
+    script = "{ cat lock gone made; git status --porcelain; } > $POINTSMAN_HANDOFF/detail_design.md"
+    assert (await design(tmp_path, commit, script)).splitlines() == ["committed", "still here", "new", "?? made"]
+
+
 async def test_a_set_up_that_fails_gives_the_assignment_up_for_good_and_starts_no_agent(tmp_path: Path) -> None:
     commit = await repository(tmp_path / "user", {"pointsman.toml": '[workspace]\nsetup = ["false"]\n'})
     with pytest.raises(GiveUp, match="set-up failed: `false`: it ended with exit code 1") as given_up:
