@@ -86,7 +86,8 @@ class FakeGitHub(BaseAdapter):
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:
         if path == "pulls":
             branch = query["head"].split(":", 1)[1]
-            return 200, [self._shown(pull) for pull in reversed(self.pulls) if pull.branch == branch]
+            found = [pull for pull in reversed(self.pulls) if (pull.branch, pull.target) == (branch, query["base"])]
+            return 200, [self._shown(pull) for pull in found]
         if path.startswith("commits/"):
             return self._commit(*path.split("/")[1:3])
         if path.startswith("actions/jobs/"):
@@ -104,7 +105,8 @@ class FakeGitHub(BaseAdapter):
         if pull is not None:
             pull.comments.append(body["body"])
             return 201, {"id": len(pull.comments), "body": body["body"]}
-        if any(one.branch == body["head"] and one.state == "open" for one in self.pulls):
+        same = (body["head"], body["base"], "open")
+        if any((one.branch, one.target, one.state) == same for one in self.pulls):
             return 422, {"message": "A pull request already exists"}
         self.pulls.append(Pull(len(self.pulls) + 1, body["head"], body["title"], body["body"], body["base"]))
         return 201, self._shown(self.pulls[-1])
