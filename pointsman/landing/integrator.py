@@ -24,7 +24,7 @@ from pointsman.landing.proposals import Proposals
 from pointsman.landing.proving import TreeProver
 from pointsman.landing.round import Item, Prove, Round, read_item
 from pointsman.landing.steps import Reach, Step
-from pointsman.landing.target import Blocked, Target
+from pointsman.landing.target import Blocked, Target, drop_entry_ref, entry_refs
 from pointsman.landing.work import fetch_work
 from pointsman.project import InvalidProjectFile
 from pointsman.worker.base_project import project_at
@@ -144,7 +144,15 @@ class Integrator:
                 await self._land(client, held)
             except Blocked as blocked:
                 await self._block(client, held, str(blocked))
+        await self._drop_refs(client)
         return len(held.entries)
+
+    async def _drop_refs(self, client: Client) -> None:
+        """Deletes what was kept in the user's repository for entries that have landed."""
+        for entry_id in await entry_refs(self._place.folder):
+            with contextlib.suppress(NotFound):
+                if (await client.landing.get(entry_id)).state == pb.ENTRY_STATE_LANDED:
+                    await drop_entry_ref(self._place.folder, entry_id)
 
     @asynccontextmanager
     async def _renewed(self, client: Client, held: pb.TakeEntriesResponse) -> AsyncIterator[None]:

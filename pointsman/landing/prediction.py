@@ -16,6 +16,8 @@ from pointsman.landing.work import fetch_work
 from pointsman.worker.git import Clone
 
 MAX_FILES = 64
+TREES = "refs/pointsman/trees"
+"""Refs of live trees in the private clone; deleted when a newer tree has come, or the work has ended."""
 MAX_PREDICTIONS = 256
 WAITING = tuple(
     state
@@ -59,6 +61,7 @@ class Predictor:
         known = {side.commit for side in sides}
         self._touched = {commit: one for commit, one in self._touched.items() if commit in known}
         self._tried = {pair: files for pair, files in self._tried.items() if known.issuperset(pair)}
+        await self.clone.drop_refs(TREES, known)
         if found or self._stored:
             await client.landing.put_predictions(self.repository_id, found[:MAX_PREDICTIONS])
         self._stored = bool(found)
@@ -84,7 +87,7 @@ class Predictor:
             if not await self.clone.has(snapshot.base_commit):
                 await self.clone.fetch_source(snapshot.base_commit)
             if snapshot.bundle and not await self.clone.has(snapshot.commit):
-                await self.clone.take_bundle(snapshot.bundle, snapshot.commit)
+                await self.clone.take_bundle(snapshot.bundle, snapshot.commit, TREES)
             await self._touch(snapshot.base_commit, snapshot.commit)
         except GitFailed:
             return False

@@ -142,3 +142,14 @@ class Target:
                 return False
             raise Blocked(f"the working tree {tree} cannot be moved: {error}") from None
         return True
+
+
+async def entry_refs(folder: Path) -> list[str]:
+    """The entries for which the user's repository keeps a commit that a linked run starts from."""
+    listed = await text(folder, "for-each-ref", "--format=%(refname:lstrip=3)", f"{OURS}/entry_*")
+    return listed.split()
+
+
+async def drop_entry_ref(folder: Path, entry_id: str) -> None:
+    """Deletes the ref of an entry whose work landed; branches stay."""
+    await git(folder, "update-ref", "-d", f"{OURS}/{entry_id}")

@@ -147,18 +147,26 @@ class Clone:
         async with self._lock:
             await git(self.path, "fetch", "-q", "--no-tags", str(self._source), f"{commit}:{RESULTS}/{commit}")
 
-    async def take_bundle(self, body: bytes, commit: str) -> None:
-        """Fetch a commit from a bundle, with its objects checked."""
+    async def take_bundle(self, body: bytes, commit: str, under: str = RESULTS) -> None:
+        """Fetch a commit from a bundle, with its objects checked; refs below `under` hold it."""
         async with self._lock:
             with tempfile.NamedTemporaryFile(suffix=".bundle") as file:
                 file.write(body)
                 file.flush()
                 await git(
                     self.path, "-c", "transfer.fsckObjects=true", "fetch", "-q", "--no-tags", file.name,
-                    f"+refs/*:{RESULTS}/{hashlib.sha256(body).hexdigest()}/*",
+                    f"+refs/*:{under}/{hashlib.sha256(body).hexdigest()}/*",
                 )  # fmt: skip
         if not await self.has(commit):
             raise GitFailed(f"the bundle does not hold {commit}")
+
+    async def drop_refs(self, under: str, live: Collection[str]) -> None:
+        """Delete the refs below a name whose commits are not live any more."""
+        listed = await text(self.path, "for-each-ref", "--format=%(objectname) %(refname)", under)
+        for line in listed.splitlines():
+            commit, _, ref = line.partition(" ")
+            if commit not in live:
+                await git(self.path, "update-ref", "-d", ref)
 
     async def require_bounds(self, commit: str, base: str) -> None:
         """Refuses a commit that exceeds the bounds over its base; it is not checked out before."""
@@ -176,13 +184,16 @@ class Clone:
             self._extents[commit] = await measure(self.path, commit) if await self.has(commit) else Extent()
         return self._extents[commit]
 
-    async def make_bundle(self, base: str, commit: str) -> bytes:
-        """A bundle of the commits between a base and a commit; empty when there are none."""
+    async def make_bundle(self, base: str, commit: str, *, is_result: bool = True) -> bytes:
+        """A bundle of the commits between a base and a commit, empty when there are none; a result has a ref that stays."""
         if base == commit:
             return b""
         name = f"{RESULTS}/{commit}"
         await git(self.path, "update-ref", name, commit)
-        return await git(self.path, "bundle", "create", "-q", "-", name, f"^{base}")
+        bundle = await git(self.path, "bundle", "create", "-q", "-", name, f"^{base}")
+        if not is_result:
+            await git(self.path, "update-ref", "-d", name)
+        return bundle
 
     async def tree_of(self, commit: str) -> str:
         """The tree of a commit."""

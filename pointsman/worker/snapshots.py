@@ -44,7 +44,7 @@ class Sender:
         if captured.tree == self._sent and now - self._sent_at < RENEW_SECONDS:
             return
         is_base = captured.commit == captured.base
-        bundle = b"" if is_base else await self.clone.make_bundle(captured.base, captured.commit)
+        bundle = b"" if is_base else await self.clone.make_bundle(captured.base, captured.commit, is_result=False)
         if len(bundle) <= MAX_BUNDLE_BYTES:
             await self._put(Snapshot(base_commit=captured.base, commit=captured.commit, bundle=bundle))
         self._sent, self._sent_at = captured.tree, now

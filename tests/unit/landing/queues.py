@@ -71,6 +71,9 @@ class Landing:
     def shown(self, entry_id: str) -> pb.Entry:
         return encode.landing.entry(EntryView(self.entries[entry_id], 1, 0, 0))
 
+    async def get(self, entry_id: str) -> pb.Entry:
+        return self.shown(entry_id)
+
     async def take(
         self, agent_id: str, _ids: Sequence[str], most: int = 0, _wait: float = 0.0
     ) -> pb.TakeEntriesResponse:

@@ -69,6 +69,9 @@ async def test_trees_that_change_the_same_lines_are_named_with_the_files_before_
     await second.send(1.0)
     assert await coders.predicted() == [], "what was undone is not predicted any more"
     assert coders.kept.sent_bundles == 4, "a tree is sent to the integrator once"
+    refs = git(coders.integrator.path, "for-each-ref", "--format=%(objectname)", "refs/pointsman/trees").split()
+    assert git(coders.clone.path, "for-each-ref", "refs/pointsman/results") == "", "the sender keeps none"
+    assert sorted(refs) == sorted(one.commit for one in coders.kept.trees.values()), "older trees are dropped"
 
 
 async def test_a_tree_is_sent_when_it_has_changed_or_before_it_counts_as_left_and_not_when_it_is_too_large(

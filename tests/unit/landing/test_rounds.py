@@ -74,12 +74,16 @@ async def test_the_work_of_a_linked_run_lands_in_the_entry_that_it_was_started_f
     second = there.enqueue(2, {"a.txt": "eins\n"})
     await there.settle()
     link = there.landing.started[0][1]
+    refs = ("for-each-ref", "--format=%(refname)", "refs/pointsman")
+    assert git(there.folder, *refs) == f"refs/pointsman/landing/{second}", "its base is there for the linked run"
     commit = there.work(3, {"a.txt": "uno\neins\n"}, link.base_commit)
     there.landing.submit(commands.LinkStarted(second, "run_3"))
     there.landing.submit(commands.LinkEnded(second, "run_3", "COMPLETE", Work("run_3", link.base_commit, commit)))
     await there.settle()
     assert there.status(second) is EntryState.LANDED
     assert git(there.folder, "show", "main:a.txt") == "uno\neins"
+    assert git(there.folder, *refs) == "", "and gone once it has landed; the branches stay"
+    assert git(there.folder, "rev-parse", "pointsman/run_3") == commit
     assert proven_tips(there)
 
 
