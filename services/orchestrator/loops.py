@@ -139,8 +139,9 @@ class Engine:
             epic_id="", resume=Resume.NO, auto_resume=False, reserved=False,
             crew=tuple(one for one in source.order.crew if one in JUDGED_BY),
         )  # fmt: skip
+        budget = replace(source.budget, tokens=data.max_tokens, cost_micros=data.max_cost_micros)
         caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
-        await self._store.ledger.submit(caller, commands.Submit(run_id, data.intent, order, source.budget))
+        await self._store.ledger.submit(caller, commands.Submit(run_id, data.intent, order, budget))
         await self._tell_entry(effect, landing.LinkStarted(effect.entity_id, run_id))
 
     async def _tell_entry(self, effect: PendingEffect, command: Any) -> None:
@@ -151,7 +152,8 @@ class Engine:
         """Tell an entry how its linked run has ended, with its work where it is COMPLETE."""
         run = (await self._store.view(effect.project, effect.entity_id)).run
         made = decode.landing.work_of(run) if run.status is State.COMPLETE and run.accepted_commit else None
-        command = landing.LinkEnded(data.entry_id, run.run_id, str(run.status), made)
+        spent = (run.spent.tokens, run.spent.cost_micros)
+        command = landing.LinkEnded(data.entry_id, run.run_id, str(run.status), made, *spent)
         caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
         try:
             await self._store.entries.ledger.submit(caller, command)

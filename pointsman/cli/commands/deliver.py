@@ -12,6 +12,7 @@ import typer
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.crew_options import AgentOption, CommandOption
+from pointsman.cli.options.run_options import parse_budget
 from pointsman.cli.options.sandbox_options import EnvironmentOption, ReadOption
 from pointsman.cli.options.usage import fail_usage, project_name
 from pointsman.cli.render.entries import entry_lines
@@ -44,6 +45,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     queue: Annotated[
         bool, typer.Option("--queue", help="Only put it into the merge queue; `pointsman queue work` lands it.")
     ] = False,
+    budget: Annotated[str, typer.Option(help="What its linked runs may spend together: tokens=…,cost_usd=….")] = "",
     agent: AgentOption = "",
     command: CommandOption = "",
     env: EnvironmentOption = None,
@@ -56,7 +58,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
 
     With --agent or --command it stays until the work is merged or a person is asked, and repairs what is found.
     """
-    wishes = Wishes(onto, push, pr, squash, queue)
+    wishes = Wishes(onto, push, pr, squash, queue, parse_budget(budget))
     crew = CrewOptions(agent, command, env=tuple(env or ()), read=tuple(read or ()))
     if queue and crew.named():
         fail_usage("--queue only puts the work in; leave --agent and --command to `pointsman agent`, or leave it out")

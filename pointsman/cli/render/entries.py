@@ -34,7 +34,8 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
     yield f"{INDENT}run {entry.run_id}, work {entry.commit[:12]} of {entry.work_run_id}"
     for link in entry.links:
         kind = pb.FindingKind.Name(link.kind).removeprefix("FINDING_KIND_").lower()
-        yield f"{INDENT}linked run {link.run_id} ({kind}): {link.outcome or 'at work'}"
+        spent = f", {link.tokens} tokens" if link.tokens else ""
+        yield f"{INDENT}linked run {link.run_id} ({kind}): {link.outcome or 'at work'}{spent}"
     if entry.proposal.url:
         yield f"{INDENT}pull request {entry.proposal.url}"
     if entry.landed_commit:

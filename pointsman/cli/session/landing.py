@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pointsman._shared.git import GitFailed, text
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
-from pointsman.api.orchestrator.v1.run_pb2 import Run
+from pointsman.api.orchestrator.v1.run_pb2 import Budget, Run
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.render.entries import entry_lines
@@ -46,6 +46,8 @@ class Wishes:
     pr: bool = False
     squash: bool = False
     queue: bool = False
+    budget: Budget | None = None
+    """What linked runs may spend together; that of the run where it is not given."""
 
     @property
     def any(self) -> bool:
@@ -78,6 +80,8 @@ async def terms_of(wishes: Wishes, folder: Path) -> pb.LandingTerms:
         remote=wishes.push,
         way=way,
         squash=wishes.squash,
+        max_tokens=wishes.budget.tokens if wishes.budget else 0,
+        max_cost_micros=wishes.budget.cost_micros if wishes.budget else 0,
     )
 
 

@@ -26,8 +26,10 @@ async def waiting(store: OrchestratorStore) -> None:
     terms = order(
         session_id="s1", repository_id="repository", base_commit="b" * 40, crew=tuple(Capability), reserved=True
     )
-    await store.ledger.submit(caller(), run_commands.Submit("run_1", "fix it", terms, Budget(assignments=7)))
-    await enqueue(store, 1)
+    await store.ledger.submit(
+        caller(), run_commands.Submit("run_1", "fix it", terms, Budget(assignments=7, tokens=100))
+    )
+    await enqueue(store, 1, max_tokens=100)
     await conflict(store)
 
 
@@ -63,7 +65,7 @@ async def test_a_conflict_starts_one_run_on_the_new_base_that_belongs_to_no_sess
         await deliver(store, twice=True)
         (link,) = (await entry(store)).links
         linked = (await store.view("local", link.run_id)).run
-        wanted = ("c" * 40, "entry_1", "", Budget(assignments=7), True)
+        wanted = ("c" * 40, "entry_1", "", Budget(assignments=7, tokens=100), True)
         told = (linked.order.base_commit, linked.order.parent_entry, linked.order.session_id, linked.budget)
         assert (*told, "both changed it" in linked.intent) == wanted
         judges = (Capability.CODE, Capability.REVIEW, Capability.VERIFY)

@@ -195,6 +195,33 @@ def test_a_linked_run_that_fails_is_followed_by_another_and_then_by_a_person() -
     assert (entry.status, [link.outcome for link in entry.links]) == (EntryState.ASKED, ["FAILED", "FAILED"])
 
 
+def test_linked_runs_share_a_budget_and_a_person_is_asked_when_it_is_spent() -> None:
+    found = Finding(EntryEvent.PROOF_FAILED, "red")
+    terms = replace(TERMS, max_tokens=1000, max_cost_micros=50)
+    entry = entry_in(EntryState.PROVING, terms=terms)
+    decision = decide(entry, commands.ReportEntry(entry.entry_id, 1, ME, found), NOW)
+    (effect,) = decision.effects
+    assert (effect.data.max_tokens, effect.data.max_cost_micros) == (1000, 50)
+    entry = after(entry, decision)
+    entry = after(entry, decide(entry, commands.LinkStarted(entry.entry_id, "run_l0"), NOW))
+
+    def ended(tokens: int, cost: int) -> Decision:
+        return decide(entry, commands.LinkEnded(entry.entry_id, "run_l0", "FAILED", None, tokens, cost), NOW)
+
+    (effect,) = ended(400, 49).effects
+    assert (effect.data.max_tokens, effect.data.max_cost_micros) == (600, 1), "the next has what is left"
+    for tokens, cost in ((1000, 0), (0, 50), (5000, 0)):
+        spent = ended(tokens, cost)
+        assert (spent.effects, after(entry, spent).status) == ([], EntryState.ASKED)
+    work = replace(WORK, run_id="run_l0")
+    resolved = after(entry, decide(entry, commands.LinkEnded(entry.entry_id, "run_l0", "COMPLETE", work, 5000), NOW))
+    assert resolved.status is EntryState.QUEUED, "work that is there lands whatever it cost"
+    again = replace(resolved, status=EntryState.PROVING)
+    assert (
+        after(again, decide(again, commands.ReportEntry(again.entry_id, 1, ME, found), NOW)).status is EntryState.ASKED
+    )
+
+
 def test_an_approval_is_for_the_work_that_a_person_saw_and_not_for_the_next() -> None:
     entry = entry_in(EntryState.ASKED)
     entry = after(entry, decide(entry, command_for(EntryEvent.APPROVED, entry), NOW))

@@ -184,6 +184,8 @@ class LandingTerms(_message.Message):
     WAY_FIELD_NUMBER: _builtins.int
     SQUASH_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
+    MAX_TOKENS_FIELD_NUMBER: _builtins.int
+    MAX_COST_MICROS_FIELD_NUMBER: _builtins.int
     repository_id: _builtins.str
     """The repository; that of the run where it is empty."""
     target: _builtins.str
@@ -196,6 +198,10 @@ class LandingTerms(_message.Message):
     """One commit for the whole run."""
     priority: _builtins.int
     """0 is the most urgent."""
+    max_tokens: _builtins.int
+    """Tokens that its linked runs may spend together; 0 means as many as the run itself."""
+    max_cost_micros: _builtins.int
+    """Cost that its linked runs may spend together, in millionths; 0 means as much as the run itself."""
     def __init__(
         self,
         *,
@@ -205,10 +211,12 @@ class LandingTerms(_message.Message):
         way: Global___LandingWay.ValueType = ...,
         squash: _builtins.bool = ...,
         priority: _builtins.int = ...,
+        max_tokens: _builtins.int = ...,
+        max_cost_micros: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["priority", b"priority", "remote", b"remote", "repository_id", b"repository_id", "squash", b"squash", "target", b"target", "way", b"way"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_cost_micros", b"max_cost_micros", "max_tokens", b"max_tokens", "priority", b"priority", "remote", b"remote", "repository_id", b"repository_id", "squash", b"squash", "target", b"target", "way", b"way"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -349,22 +357,30 @@ class LinkedRun(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
+    COST_MICROS_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     kind: Global___FindingKind.ValueType
     """What it was started for."""
     outcome: _builtins.str
     """How it ended; empty while it lives."""
+    tokens: _builtins.int
+    """Tokens that it spent, once it has ended."""
+    cost_micros: _builtins.int
+    """Cost that it spent, in millionths, once it has ended."""
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         kind: Global___FindingKind.ValueType = ...,
         outcome: _builtins.str = ...,
+        tokens: _builtins.int = ...,
+        cost_micros: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "outcome", b"outcome", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost_micros", b"cost_micros", "kind", b"kind", "outcome", b"outcome", "run_id", b"run_id", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -454,7 +470,7 @@ class Entry(_message.Message):
 
     @_builtins.property
     def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___LinkedRun]:
-        """The runs that were started for it, oldest first; at most two, then a person is asked."""
+        """The runs that were started for it, oldest first; at most two and as long as the budget lasts, then a person is asked."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
@@ -52,8 +53,15 @@ def _linked(entry: Entry, data: Linked) -> Entry:
 
 
 def _link_over(entry: Entry, data: LinkOver) -> Entry:
-    links = tuple(replace(link, outcome=data.outcome) if link.run_id == data.run_id else link for link in entry.links)
-    return replace(entry, links=links, work=data.work or entry.work, approved=entry.approved and not data.work)
+    return replace(
+        entry, links=ended_links(entry, data), work=data.work or entry.work, approved=entry.approved and not data.work
+    )
+
+
+def ended_links(entry: Entry, data: LinkOver) -> tuple[Link, ...]:
+    """The linked runs, with how one of them ended and what it spent."""
+    ended = partial(replace, outcome=data.outcome, tokens=data.tokens, cost_micros=data.cost_micros)
+    return tuple(ended(link) if link.run_id == data.run_id else link for link in entry.links)
 
 
 def _answered(entry: Entry, _data: Said) -> Entry:

@@ -87,6 +87,8 @@ class LinkEnded:
     run_id: str
     outcome: str
     work: Work | None = None
+    tokens: int = 0
+    cost_micros: int = 0
 
 
 @dataclass(frozen=True, slots=True)

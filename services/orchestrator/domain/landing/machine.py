@@ -1,14 +1,14 @@
 """One command, one decision: who may say what of an entry, and the machine that the chassis runs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from pointsman.services.chassis.core.errors import Reason, Refusal, not_found, state_forbids
 from pointsman.services.chassis.core.machine import Decision, Effect, Event, Machine
 from pointsman.services.orchestrator.domain.landing import commands, events
-from pointsman.services.orchestrator.domain.landing.apply import apply
+from pointsman.services.orchestrator.domain.landing.apply import apply, ended_links
 from pointsman.services.orchestrator.domain.landing.enums import (
     QUESTIONS,
     SETBACKS,
@@ -47,6 +47,9 @@ class StartLink:
     run_id: str
     intent: str
     base_commit: str
+    max_tokens: int = 0
+    max_cost_micros: int = 0
+    """What it may spend; 0 means no limit."""
 
 
 def decide(entry: Entry | None, command: Any, now: datetime) -> Decision:
@@ -82,7 +85,8 @@ def _start_link(entry: Entry) -> Effect:
     finding = entry.finding
     assert finding is not None, "an entry waits because something was found"
     base = finding.base or entry.work.commit
-    data = StartLink(len(entry.links) + 1, entry.run_id, link_message(entry, finding), base)
+    limits = (entry.tokens_left if entry.terms.max_tokens else 0, entry.cost_left if entry.terms.max_cost_micros else 0)
+    data = StartLink(len(entry.links) + 1, entry.run_id, link_message(entry, finding), base, *limits)
     return Effect(START_LINK, data)
 
 
@@ -124,8 +128,9 @@ def _link_ended(entry: Entry, command: commands.LinkEnded, now: datetime) -> Dec
     link = entry.open_link
     if entry.status is not EntryState.WAITING or link is None or link.run_id != command.run_id:
         return Decision([], commands.EntryAck(entry.entry_id, str(entry.status)))
-    over = events.LinkOver(command.run_id, command.outcome, command.work)
-    return _moved(entry, EntryEvent.RESOLVED if command.work else EntryEvent.LINK_FAILED, over, now)
+    over = events.LinkOver(command.run_id, command.outcome, command.work, command.tokens, command.cost_micros)
+    counted = replace(entry, links=ended_links(entry, over))  # whether another run may start depends on what it spent
+    return _moved(counted, EntryEvent.RESOLVED if command.work else EntryEvent.LINK_FAILED, over, now)
 
 
 def _answer(entry: Entry, command: commands.AnswerEntry, now: datetime) -> Decision:

@@ -22,6 +22,9 @@ class Terms:
     squash: bool = False
     priority: int = 0
     title: str = ""
+    max_tokens: int = 0
+    """What all linked runs together may spend; 0 means no limit."""
+    max_cost_micros: int = 0
 
     def queue_id(self, project: str) -> str:
         """The queue that an entry with these terms is in."""
@@ -88,6 +91,8 @@ class Link:
     run_id: str
     kind: EntryEvent
     outcome: str = ""
+    tokens: int = 0
+    cost_micros: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,23 @@ class Entry:
     def ended(self) -> bool:
         """Whether it is in a terminal state."""
         return self.status in TERMINAL
+
+    @property
+    def tokens_left(self) -> int:
+        """Tokens that linked runs may still spend; only of an entry with such a limit."""
+        return self.terms.max_tokens - sum(link.tokens for link in self.links)
+
+    @property
+    def cost_left(self) -> int:
+        """Cost that linked runs may still spend, in millionths; only of an entry with such a limit."""
+        return self.terms.max_cost_micros - sum(link.cost_micros for link in self.links)
+
+    @property
+    def spent(self) -> bool:
+        """Whether its linked runs have used up what they may spend."""
+        return bool(self.terms.max_tokens and self.tokens_left <= 0) or bool(
+            self.terms.max_cost_micros and self.cost_left <= 0
+        )
 
     @property
     def open_link(self) -> Link | None:

@@ -16,7 +16,7 @@ class EntryGuard:
 
 
 ALWAYS = EntryGuard("", lambda _entry: True)
-LINKS_LEFT = EntryGuard("links < 2", lambda entry: len(entry.links) < MAX_LINKS)
+LINKS_LEFT = EntryGuard("links < 2, budget left", lambda entry: len(entry.links) < MAX_LINKS and not entry.spent)
 
 
 @dataclass(frozen=True, slots=True)

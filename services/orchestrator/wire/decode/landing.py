@@ -30,6 +30,8 @@ def terms(message: pb.LandingTerms, run: Run) -> Terms:
         message.squash,
         message.priority,
         title,
+        message.max_tokens or run.budget.tokens,
+        message.max_cost_micros or run.budget.cost_micros,
     )
 
 

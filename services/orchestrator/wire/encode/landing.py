@@ -4,7 +4,7 @@ from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
-from pointsman.services.orchestrator.domain.landing.model import Entry, Terms
+from pointsman.services.orchestrator.domain.landing.model import Entry, Link, Terms
 from pointsman.services.orchestrator.domain.views import EntryView
 from pointsman.services.orchestrator.wire import enums
 
@@ -32,7 +32,7 @@ def entry(view: EntryView) -> pb.Entry:
         work_run_id=it.work.run_id,
         base_commit=it.work.base_commit,
         commit=it.work.commit,
-        links=[pb.LinkedRun(run_id=link.run_id, kind=_kind(link.kind), outcome=link.outcome) for link in it.links],
+        links=map(_link, it.links),
         approved=it.approved,
         rounds=it.rounds,
         agent_id=it.agent_id,
@@ -48,7 +48,14 @@ def entry(view: EntryView) -> pb.Entry:
     return message
 
 
+def _link(it: Link) -> pb.LinkedRun:
+    kind = _kind(it.kind)
+    return pb.LinkedRun(run_id=it.run_id, kind=kind, outcome=it.outcome, tokens=it.tokens, cost_micros=it.cost_micros)
+
+
 def _waits_for(it: Entry) -> str:
+    if it.status is EntryState.ASKED and it.spent:
+        return "a person: `pointsman queue answer`; its linked runs have spent what they may"
     link = it.open_link if it.status is EntryState.WAITING else None
     if link is None:
         return _WAITS.get(it.status, "")
@@ -65,6 +72,8 @@ def _terms(it: Terms) -> pb.LandingTerms:
         way=enums.LANDING_WAY.to_wire(it.way),
         squash=it.squash,
         priority=it.priority,
+        max_tokens=it.max_tokens,
+        max_cost_micros=it.max_cost_micros,
     )
 
 
