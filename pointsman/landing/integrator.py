@@ -148,7 +148,7 @@ class Integrator:
         return len(held.entries)
 
     async def _drop_refs(self, client: Client) -> None:
-        """Deletes what was kept in the user's repository for entries that have landed."""
+        """Deletes the refs that linked runs of landed entries started from."""
         for entry_id in await entry_refs(self._place.folder):
             with contextlib.suppress(NotFound):
                 if (await client.landing.get(entry_id)).state == pb.ENTRY_STATE_LANDED:
@@ -174,14 +174,13 @@ class Integrator:
 
     async def _land(self, client: Client, held: pb.TakeEntriesResponse) -> None:
         assert self._prove is not None, "prepared before"
-        target = await self._target(held.entries[0].terms)
+        target, tip = await self._target(held.entries[0].terms)
         report = partial(self._report, client, held.epoch)
         landing = Round(target, self._prove, report, partial(_delivery, client), self._reach)
         fresh = [entry for entry in held.entries if entry.state == pb.ENTRY_STATE_PROVING]
         recorded = [entry for entry in held.entries if entry.state == pb.ENTRY_STATE_LANDING]
         await landing.recover([entry for entry in recorded if not _is_proposed(entry)])
         proposed = [entry for entry in recorded if _is_proposed(entry)]
-        tip = await target.tip()
         items = [await self._item(client, target, entry, tip) for entry in fresh]
         ready = [item for item in items if item is not None]
         await landing.land([item for item in ready if not _is_proposed(item.entry)])
@@ -190,22 +189,22 @@ class Integrator:
         for entry in (*proposed, *filter(None, alone)):
             await self._proposals.propose(target, entry, await self._story(client, entry), landing.report)
 
-    async def _target(self, terms: pb.LandingTerms) -> Target:
-        """The target branch, if the project lets it be touched."""
+    async def _target(self, terms: pb.LandingTerms) -> tuple[Target, str]:
+        """The target branch and its tip, if the project lets it be touched."""
         assert self._clone is not None, "prepared before"
         secrets = await self._proposals.git_secrets(terms.remote)
         target = Target(self._clone.path, self._place.folder, terms.target, terms.remote, secrets)
+        tip = await target.tip()
         try:
-            section = (await project_at(self._clone.path, await target.tip())).deliver
+            section = (await project_at(self._clone.path, tip)).deliver
         except InvalidProjectFile as error:
             raise Blocked(f"the project file of {terms.target} has problems: {error}") from None
         self._place.permissions.require(section, terms.remote, terms.target)
-        return target
+        return target, tip
 
     async def _merged_commit(self, entry: pb.Entry) -> str:
         """The tip of the target, if it holds the proposed commit; empty as long as it does not."""
-        target = await self._target(entry.terms)
-        tip = await target.tip()
+        target, tip = await self._target(entry.terms)
         return tip if await target.contains(entry.proposal.head, tip) else ""
 
     async def _item(self, client: Client, target: Target, entry: pb.Entry, tip: str) -> Item | None:

@@ -65,7 +65,7 @@ class Round:
             self._reach(Step.FETCHED)
             left = [item for item in left if not await self._is_there(item, tip)]
             batch, left = independent(left)
-            await self._land_batch(batch)
+            await self._land_batch(batch, tip)
 
     async def _is_there(self, item: Item, tip: str) -> bool:
         """Whether somebody else has brought the work into the target; it is reported then."""
@@ -74,11 +74,10 @@ class Round:
         await self.report(item.entry, merged=pb.AtCommit(commit=tip))
         return True
 
-    async def _land_batch(self, batch: Sequence[Item]) -> None:
-        """Proves a batch as one tree; one that fails is halved until the entry that fails is alone."""
+    async def _land_batch(self, batch: Sequence[Item], base: str) -> None:
+        """Proves a batch as one tree over a tip; one that fails is halved until the entry that fails is alone."""
         if not batch:
             return
-        base = await self.target.tip()
         chain = await self._chain(batch, base)
         if not chain:
             return
@@ -95,8 +94,8 @@ class Round:
             await self.refuse(chain[0], outcome)
         else:
             half = len(chain) // 2
-            await self._land_batch([one.item for one in chain[:half]])
-            await self._land_batch([one.item for one in chain[half:]])
+            await self._land_batch([one.item for one in chain[:half]], base)
+            await self._land_batch([one.item for one in chain[half:]], await self.target.tip())
 
     async def candidate(self, item: Item) -> pb.Entry | None:
         """An entry alone on the tip, proven and recorded; nothing where that failed, which is reported."""
