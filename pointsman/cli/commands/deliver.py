@@ -45,7 +45,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     queue: Annotated[
         bool, typer.Option("--queue", help="Only put it into the merge queue; `pointsman queue work` lands it.")
     ] = False,
-    budget: Annotated[str, typer.Option(help="What its linked runs may spend together: tokens=…,cost_usd=….")] = "",
+    budget: Annotated[str, typer.Option(help="What its linked runs may spend together, as run has it.")] = "",
     agent: AgentOption = "",
     command: CommandOption = "",
     env: EnvironmentOption = None,
