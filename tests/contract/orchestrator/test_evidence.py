@@ -62,15 +62,15 @@ async def test_failed_attempts_say_why_in_their_agents_words(tmp_path: Path, dat
     async with plane(tmp_path, database_url=database_url) as here:
         await here.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_FAILURE)
         run = await here.asked((await here.submit()).id, PATIENCE)
-        assert "the mock was told to fail" in run.question.text
-        assert "the mock was told to fail" in run.tasks[0].rejection
+        assert "the mock is configured to fail" in run.question.text
+        assert "the mock is configured to fail" in run.tasks[0].rejection
         found = await attempts_of(here, run.id, page_size=1)
         assert [attempt.attempt for attempt in found] == [1, 2], "the same failure twice is enough"
         assert {attempt.status for attempt in found} == {"rejected"}
         for attempt in found:
-            assert attempt.setbacks[0].reason == "the mock was told to fail"
+            assert attempt.setbacks[0].reason == "the mock is configured to fail"
             assert attempt.setbacks[0].agent_id == "finger-executor"
-            assert attempt.judgements[-1].reason.endswith("the mock was told to fail")
+            assert attempt.judgements[-1].reason.endswith("the mock is configured to fail")
 
 
 async def test_one_bare_claim_among_five_hundred_is_named(tmp_path: Path) -> None:
