@@ -37,6 +37,7 @@ async def test_a_new_run_says_who_plays_what_and_what_follows_where_nobody_does(
         await page.locator("#parallel").fill("2")
         await page.locator("#review_plan").check()
         await page.get_by_role("button", name="Start").click()
+        await page.get_by_role("link", name="Plan", exact=True).click()
         await expect(page.get_by_role("button", name="edit the plan")).to_be_visible()
         run = await here.plane.asked(page.url.rpartition("/")[2])
         assert run.question.kind == runs.QUESTION_KIND_DEBATE
