@@ -15,7 +15,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak
+.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -105,6 +105,9 @@ tutorial: $(DEV_STAMP) ## play every command of the tutorial as a new user, with
 
 cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 says what each is worth; REPEAT=1 RESULTS=file to take up again, MINUTES=n)
 	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) --repeat $(or $(REPEAT),1) $(if $(DEFENCES),--defences) $(if $(RESULTS),--results $(RESULTS)) $(if $(MINUTES),--minutes $(MINUTES))
+
+runners: $(DEV_STAMP) ## try the adapters with the real jest, vitest, mocha, tape, bats, nextest and Maven, from package indexes (RUNNER="jest maven")
+	@$(BIN)/python -m tests.acceptance.runners $(AGENTS)/runners $(RUNNER)
 
 clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where their toolchains are, and play the scenario with each
 	@POINTSMAN_BUILD_CLIENTS=1 $(BIN)/pytest -q -rs tests/scenarios/test_clients.py
