@@ -18,6 +18,7 @@ from pointsman.proof.renames import TestSources, find_renames
 from pointsman.proof.results import RED, Outcome, TestReport, TestResult
 from pointsman.proof.signals import Edit, Signal, scan
 from pointsman.proof.snapshot import FILE, SYMLINK, Repository, Snapshot
+from pointsman.proof.tests_first import TestsFirst, tests_first
 from pointsman.proof.tree_plan import TreePlan, plan_trees, restored_tree, tried_tree
 from pointsman.proof.verdict import CommandFacts, Defence, Facts, Verdict, Wishes, failures_of, judge
 from pointsman.sandbox import Level, supports_grades
@@ -37,6 +38,8 @@ class ProofRequest:
     held_out: Mapping[str, bytes] = field(default_factory=dict)
     """Checks that the author never saw, by path; laid over the tree at proof time only."""
     repeat: int = 1
+    first: tuple[str, str] | None = None
+    """A commit with tests that another author wrote before the code, behind the base that it was made on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +120,17 @@ class Prover:
             return Proof(judge(Facts(plan, refused=(unwritable,)), request.wishes), plan, ())
         signals = () if Defence.SIGNALS in off else await self._signals(plan, commands)
         level = min((command.restored.result.level for command in commands), default=Level.NONE)
-        facts = Facts(plan, tuple(commands), (), signals, supports_grades(level))
+        first = await self._tests_first(request, plan, table)
+        facts = Facts(plan, tuple(commands), (), signals, supports_grades(level), first)
         failures = {one.base.command: failures_of(one, facts, request.wishes) for one in commands}
         return Proof(judge(facts, request.wishes), plan, tuple(commands), signals, level, failures)
+
+    async def _tests_first(self, request: ProofRequest, plan: TreePlan, table: ProtectionTable) -> TestsFirst:
+        """What became of the tests that another author wrote before the code."""
+        if not request.first:
+            return TestsFirst()
+        base, written = [await self._repository.snapshot(commit) for commit in request.first]
+        return await tests_first(self._repository, await plan_trees(self._repository, base, written, table), plan)
 
     async def _refused(self, base: Snapshot, delivered: Snapshot) -> tuple[Refused, ...]:
         links = [path for path, entry in delivered.entries.items() if entry.mode == SYMLINK]

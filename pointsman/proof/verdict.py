@@ -10,6 +10,7 @@ from pointsman.proof.execution import ProofRun
 from pointsman.proof.protection.rules import Kind
 from pointsman.proof.results import RED, Outcome
 from pointsman.proof.signals import Signal
+from pointsman.proof.tests_first import TestsFirst
 from pointsman.proof.tree_plan import Change, TreePlan
 from pointsman.sandbox import EndedBy
 
@@ -84,6 +85,7 @@ class Facts:
     refused: tuple[Refused, ...] = ()
     signals: tuple[Signal, ...] = ()
     isolated: bool = True
+    first: TestsFirst = field(default_factory=TestsFirst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,9 @@ def judge(facts: Facts, wishes: Wishes) -> Verdict:
     for command in facts.commands:
         _judge_command(command, facts, wishes, found)
     _judge_fixes(facts, wishes, found)
+    if facts.first.altered:
+        changed = f"tests that another author wrote before the code were changed: {names(facts.first.altered)}"
+        (found.questions if wishes.tests_may_change else found.failures).append(changed)
     if found.failures or not facts.commands:
         reasons = tuple(found.failures) or ("there is no command that proves anything",)
         return Verdict(Decision.REFUSED, Grade.NONE, reasons, (), tuple(found.risks))
@@ -319,6 +324,11 @@ def _unproven(facts: Facts, found: _Findings) -> Grade:
         found.questions.append("only tests changed; somebody who did not write them has to say that they are right")
         return Grade.ON_WORD
     shown, vacuous = _new_tests(facts)
+    if others := [test for test in shown if _is_of_another(test, facts)]:
+        found.reasons.append(
+            f"tests that another author wrote first fail without the code and pass now: {names(others)}"
+        )
+        return Grade.PROVEN
     if shown:
         found.reasons.append(f"the author's new tests fail on the base's sources and pass now: {names(shown)}")
     elif vacuous:
@@ -326,6 +336,12 @@ def _unproven(facts: Facts, found: _Findings) -> Grade:
     else:
         found.risks.append("no test shows what was changed" if facts.plan.changes_files else "nothing was changed")
     return Grade.UNBROKEN
+
+
+def _is_of_another(test_id: str, facts: Facts) -> bool:
+    """Whether a new test is one that another author wrote before the code."""
+    found = (command.delivered.report.tests.get(test_id) for command in facts.commands)
+    return not facts.first.altered and any(test is not None and facts.first.holds(test) for test in found)
 
 
 def _new_tests(facts: Facts) -> tuple[list[str], list[str]]:

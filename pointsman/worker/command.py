@@ -141,7 +141,7 @@ class CommandAgent:
         return replace(made, variables={**made.variables, **leased.variables}, services=leased.services)
 
     async def _check_out(self, job: Job, folders: AssignmentFolders) -> tuple[Clone | None, list[files.HandoffFile]]:
-        """Checks out the tree to work on: the coder's result for reviewers, else the base commit."""
+        """Checks out the tree to work on: a coder's result for judges, the work before it for writers, or the base."""
         if not self._workspace.has_repository(job):
             folders.tree.mkdir()
             return None, []
@@ -153,6 +153,10 @@ class CommandAgent:
             judged = await judged_tree(clone, await self._workspace.submitted_commit(job, clone), made.result_commit)
             await clone.check_out(judged.commit, folders.tree)
             return clone, judged.files()
+        first = getattr(job.work, "first", None)
+        if first is not None and first.result_commit and _writes(job):
+            await fetch_result(job, clone, first)
+            commit = first.result_commit
         await clone.check_out(commit, folders.tree)
         return clone, []
 

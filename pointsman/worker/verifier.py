@@ -152,6 +152,8 @@ class Verifier:
         accepted, made = place.accepted, task.coder_result
         try:
             await fetch_result(job, clone, made)
+            if task.first.result_commit:
+                await fetch_result(job, clone, task.first)
             merged = await clone.merge(accepted, made.result_commit, merge_message(job.assignment.run_id, task.task_id))
         except GitFailed as error:
             return _refused(task, str(error)), accepted
@@ -239,6 +241,7 @@ def _proof_request(task: work.VerifyTask, place: _MergeTarget, merged: str) -> P
         wishes=Wishes(place.terms.fixes, task.tests_may_change, tuple(place.terms.held_out)),
         held_out=place.terms.held_out,
         repeat=proof.repeat,
+        first=(task.first.base_commit, task.first.result_commit) if task.first.result_commit else None,
     )
 
 
@@ -251,6 +254,7 @@ async def _key(clone: Clone, task: work.VerifyTask, place: _MergeTarget, merged:
         *trees,
         repr((request.commands, request.protect, request.repeat, request.wishes)),
         place.terms.digest,
+        task.first.tree_hash,
         str(available_level()),
         *(item.SerializeToString(deterministic=True).hex() for item in said),
     )

@@ -41,9 +41,13 @@ class Shop:
     asked: list[str] = field(default_factory=list)
     """The stages, or the purpose where there is none, for which they were asked."""
 
+    agents: list[str] = field(default_factory=list)
+    """Who was asked each time."""
+
     def keep(self, job: Job) -> None:
         """Remembers what an agent was given."""
         self.prompts.append(job.lease.SerializeToString())
+        self.agents.append(job.agent_id)
         self.asked.append(job.assignment.stage or Purpose.Name(job.assignment.purpose))
 
     async def done(self, message: str = "change it", **order: Any) -> tuple[Run, delivery.Delivery]:
@@ -79,38 +83,49 @@ async def shop(
     *rounds: Edits,
     plan: Callable[[Job], work.Plan] | None = None,
     red: Collection[int] = (),
+    coders: int = 1,
+    reviews: Sequence[handoff.ReviewDecision] = (),
 ) -> AsyncIterator[Shop]:
     """Coders that make these edits, the next round each time one is asked; a reviewer that says yes.
 
-    In the rounds `red` the coder says that its command ended with 1.
+    In the rounds `red` the coder says that its command ended with 1. Each of several coders is a worker of its own. The
+    reviewer says what `reviews` has, and then yes.
     """
     base = await repository(tmp_path / "user", dict(files))
     async with control_plane_in(tmp_path / "data") as client:
         here = Shop(client, tmp_path / "user", base)
         worker = Worker("box", ["repo"])
         worker.verifier(Verifier(Workspace(tmp_path / "verifier", {"repo": here.folder})).verify)
-        worker.coder(_coder(here, tmp_path, rounds, red))
-        worker.reviewer(_reviewer(here))
+        write = _coder(here, tmp_path, rounds, red)
+        worker.coder(write)
+        others = [Worker(f"box-{number}", ["repo"]) for number in range(2, coders + 1)]
+        for other in others:
+            other.coder(write)
+        worker.reviewer(_reviewer(here, reviews))
         worker.researcher(researching())
         if plan is not None:
             worker.planner(plan)
-        serving = asyncio.create_task(worker.serve(client))
+        serving = [asyncio.create_task(one.serve(client)) for one in (worker, *others)]
+        agents = {agent_id for one in (worker, *others) for agent_id in one.agent_ids}
 
         async def present() -> bool:
-            return {one.id async for one in client.agents.all()} >= set(worker.agent_ids)
+            return {one.id async for one in client.agents.all()} >= agents
 
         try:
             await eventually(present)
             yield here
         finally:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
+            for one in serving:
+                one.cancel()
+            await asyncio.gather(*serving, return_exceptions=True)
 
 
-def _reviewer(here: Shop) -> Callable[[Job], handoff.ReviewDecision]:
+def _reviewer(here: Shop, reviews: Sequence[handoff.ReviewDecision]) -> Callable[[Job], handoff.ReviewDecision]:
+    left = iter(reviews)
+
     def review(job: Job) -> handoff.ReviewDecision:
         here.keep(job)
-        return PASS
+        return next(left, PASS)
 
     return review
 
@@ -127,7 +142,10 @@ def _coder(here: Shop, tmp_path: Path, rounds: Sequence[Edits], red: Collection[
             base = job.assignment.repository.base_commit
             if not await clone.has(base):
                 await clone.take_bundle(await job.client.artifacts.get(job.assignment.base_bundle), base)
-            await clone.check_out(base, folders.tree)
+            start = job.work.first.result_commit or base
+            if not await clone.has(start):
+                await clone.take_bundle(await job.client.artifacts.get(job.work.first.bundle), start)
+            await clone.check_out(start, folders.tree)
             for name, content in edits.items():
                 _edit(folders.tree / name, content)
             captured = await clone.capture(folders.tree, base, job.agent_id)

@@ -146,6 +146,40 @@ async def test_a_retry_starts_on_the_same_base_with_the_failing_tests_and_no_rev
     assert delivery.deliverables[0].proof_reused
 
 
+TWO = TESTS.replace("class T", "class Two").replace("calc.add(2, 3), 5", "calc.two(), 2")
+FIRST = {"test_two.py": TWO}
+
+
+async def test_tests_that_another_coder_wrote_first_prove_the_code(tmp_path: Path) -> None:
+    code = {"calc.py": f"{ALL}\n\ndef two():\n    return 2\n"}
+    async with shop(tmp_path, GREEN, FIRST, code, red=[0], coders=2) as here:
+        run, delivery = await here.done(template="test-first")
+        (attempt,) = [attempt async for attempt in here.client.runs.evidence(run.id)]
+    assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "PROVEN"), run.question.text
+    assert here.asked[:2] == ["TEST:write", "DEV"]
+    assert here.agents[0] != here.agents[1], "another coder writes the code"
+    assert {item.path for item in delivery.deliverables[0].changed_files} == {"calc.py", "test_two.py"}
+    assert any("another author wrote first" in reason for reason in attempt.finding.proof.reasons)
+
+
+async def test_code_that_empties_the_tests_which_came_first_is_sent_back(tmp_path: Path) -> None:
+    code = {"calc.py": f"{ALL}\n\ndef two():\n    return 2\n"}
+    cheat = {"calc.py": f"{ALL}\n\ndef two():\n    return 3\n", "test_two.py": TWO.replace("calc.two(), 2", "2, 2")}
+    async with shop(tmp_path, GREEN, FIRST, cheat, code, red=[0], coders=2) as here:
+        run, _ = await here.done(template="test-first")
+    assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "PROVEN"), run.question.text
+    assert here.asked[:3] == ["TEST:write", "DEV", "DEV"]
+    assert b"another author wrote before the code were changed: test_two.py" in here.prompts[2]
+
+
+async def test_a_coder_alone_writes_tests_and_code_and_they_are_worth_what_own_tests_are(tmp_path: Path) -> None:
+    code = {"calc.py": f"{ALL}\n\ndef two():\n    return 2\n"}
+    async with shop(tmp_path, GREEN, FIRST, code, red=[0]) as here:
+        run, delivery = await here.done(template="test-first")
+    assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "UNBROKEN"), run.question.text
+    assert any("they count as the coder's own" in risk.statement for risk in delivery.open_risks)
+
+
 CANARY = "canary-2718"
 HELD_OUT = f"""import unittest
 import calc

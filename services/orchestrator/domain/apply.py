@@ -244,7 +244,11 @@ def _stage_deferred(run: Run, data: events.StageDeferred) -> Run:
 
 def _work_handed_in(run: Run, data: events.WorkHandedIn) -> Run:
     authors = _with(run.authors.get(data.task_id, ()), data.principal)
-    return run.change_task(data.task_id, work=data.work).change(authors={**run.authors, data.task_id: authors})
+    task = run.tasks[data.task_id]
+    first = task.start_of(data.work.stage) if data.work.stage else task.first
+    return run.change_task(data.task_id, work=data.work, first=first).change(
+        authors={**run.authors, data.task_id: authors}
+    )
 
 
 def _task_judged(run: Run, data: events.TaskJudged) -> Run:

@@ -181,7 +181,8 @@ class DecisionBuilder:
         name = f"v{self.run.spent.transitions + 1}" if is_free else f"a{number}"
         assignment_id = assignment.assignment_id or f"{self.run.run_id}.{name}"
         authors = self.run.excluded_from(assignment.capability, assignment.task_id)
-        assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now, excluded_principals=authors)
+        barred = authors or assignment.excluded_principals
+        assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now, excluded_principals=barred)
         exhausted = self._exhausted(starts=0 if is_free else starts)
         if not exhausted:
             self.emit(events.Assigned(assignment, is_free))

@@ -342,6 +342,8 @@ class PipelineStatus(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+WRITES_TESTS = "TEST:write"
+"""The stage of the template test-first that writes tests before the code."""
 PIPELINE_ENDED = frozenset(PipelineStatus) - {PipelineStatus.ACTIVE, PipelineStatus.ESCALATED}
 
 

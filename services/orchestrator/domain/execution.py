@@ -130,7 +130,8 @@ def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageRe
         contender_done(builder, assignment, result, done)
         return
     if result.work is not None and assignment.capability is Capability.CODE:
-        builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
+        made = replace(result.work, stage=assignment.stage, principal=done.principal)
+        builder.emit(events.WorkHandedIn(assignment.task_id, made, done.principal))
     elif assignment.capability is Capability.REVIEW:
         _keep_review(builder, assignment, done.agent_id, result)
     elif assignment.capability is Capability.VERIFY:

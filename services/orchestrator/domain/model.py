@@ -233,6 +233,9 @@ class Work:
     changed_files: tuple[str, ...]
     document: str
     result_commit: str = ""
+    stage: str = ""
+    """The stage that handed it in; empty where a version wrote it that did not keep this."""
+    principal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,3 +391,10 @@ class Task:
     """What the accepted work is worth."""
     contenders: tuple[Contender, ...] = ()
     """The works of this attempt among which one is chosen."""
+    first: Work | None = None
+    """The work of the writing stage before the one that handed in `work`: tests before the code, code before its documents."""
+
+    def start_of(self, stage: str) -> Work | None:
+        """The work that a writing stage begins on; None for the first, which begins on the base."""
+        made = self.work
+        return made if made is not None and made.stage not in ("", stage) else self.first

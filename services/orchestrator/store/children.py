@@ -269,6 +269,12 @@ class _Rows:
         """Out of the queue."""
         self._close(change, data.assignment_id, str(data.end), data)
 
+    def work(self, change: Change[RunState], data: events.WorkHandedIn) -> None:
+        """The work that a task has now, and that of the stage, on which a later one begins."""
+        self.document(f"work/{data.task_id}", change, data.work.document)
+        if data.work.stage:
+            self.document(f"work/{data.task_id}/{data.work.stage}", change, data.work.document)
+
     def report(self, change: Change[RunState], data: events.Researched) -> None:
         """A report, and the end of the assignment that it was for."""
         self.document(f"research/{data.slot}", change, data.document)
@@ -305,9 +311,7 @@ _FOLLOW: Mapping[str, Callable[[_Rows, Change[RunState], Any], None]] = {
     str(InternalEvent.RESUMED): lambda rows, change, data: rows.document("plan", change, data.plan.document),
     str(InternalEvent.RESEARCHED): _Rows.report,
     str(InternalEvent.DESIGNED): lambda rows, change, data: rows.document("design", change, data.document),
-    str(InternalEvent.WORK_HANDED_IN): lambda rows, change, data: rows.document(
-        f"work/{data.task_id}", change, data.work.document
-    ),
+    str(InternalEvent.WORK_HANDED_IN): _Rows.work,
     str(InternalEvent.CONTENDER_HANDED_IN): lambda rows, change, data: rows.document(
         f"work/{data.task_id}/{data.number}", change, data.work.document
     ),

@@ -432,6 +432,7 @@ class StageRequest(_message.Message):
     NONCE_FIELD_NUMBER: _builtins.int
     VERIFY_FIELD_NUMBER: _builtins.int
     FINDING_FIELD_NUMBER: _builtins.int
+    FIRST_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """PLAN, ARCH, DESIGN, DEV, REVIEW, TEST, QA, E2E or DOCS, or one of an own DAG."""
     pipeline_id: _builtins.str
@@ -458,6 +459,10 @@ class StageRequest(_message.Message):
     def finding(self) -> Global___TaskFinding:
         """Judges: what the verifier found about this very work in the TEST stage, test by test; absent where none has run."""
 
+    @_builtins.property
+    def first(self) -> _handoff_pb2.CoderResult:
+        """Writing stages: the work of the writing stage before this one (TEST:write before DEV, DEV before DOCS), which it begins on."""
+
     def __init__(
         self,
         *,
@@ -470,10 +475,11 @@ class StageRequest(_message.Message):
         nonce: _builtins.str = ...,
         verify: Global___VerifyRequest | None = ...,
         finding: Global___TaskFinding | None = ...,
+        first: _handoff_pb2.CoderResult | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "finding", b"finding", "handoff", b"handoff", "verify", b"verify"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "finding", b"finding", "first", b"first", "handoff", b"handoff", "verify", b"verify"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "directive", b"directive", "finding", b"finding", "handoff", b"handoff", "node_context_json", b"node_context_json", "nonce", b"nonce", "pipeline_id", b"pipeline_id", "stage", b"stage", "verify", b"verify"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "directive", b"directive", "finding", b"finding", "first", b"first", "handoff", b"handoff", "node_context_json", b"node_context_json", "nonce", b"nonce", "pipeline_id", b"pipeline_id", "stage", b"stage", "verify", b"verify"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -656,6 +662,7 @@ class VerifyTask(_message.Message):
     CODER_RESULT_FIELD_NUMBER: _builtins.int
     TESTS_MAY_CHANGE_FIELD_NUMBER: _builtins.int
     EARLIER_FIELD_NUMBER: _builtins.int
+    FIRST_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task."""
     tests_may_change: _builtins.bool
@@ -672,6 +679,10 @@ class VerifyTask(_message.Message):
     def earlier(self) -> Global___TaskFinding:
         """What the TEST stage found about this work; it counts again where tree, base, commands and isolation are the same."""
 
+    @_builtins.property
+    def first(self) -> _handoff_pb2.CoderResult:
+        """Tests that another principal wrote before the code (TEST:write of the template test-first): they judge it as the base's do."""
+
     def __init__(
         self,
         *,
@@ -680,10 +691,11 @@ class VerifyTask(_message.Message):
         coder_result: _handoff_pb2.CoderResult | None = ...,
         tests_may_change: _builtins.bool = ...,
         earlier: Global___TaskFinding | None = ...,
+        first: _handoff_pb2.CoderResult | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "earlier", b"earlier"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["coder_result", b"coder_result", "earlier", b"earlier", "first", b"first"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "coder_result", b"coder_result", "earlier", b"earlier", "task_id", b"task_id", "tests_may_change", b"tests_may_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "coder_result", b"coder_result", "earlier", b"earlier", "first", b"first", "task_id", b"task_id", "tests_may_change", b"tests_may_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -2170,10 +2170,16 @@ class WorkOutline(_message.Message):
     CHANGED_FILES_FIELD_NUMBER: _builtins.int
     RESULT_COMMIT_FIELD_NUMBER: _builtins.int
     DOCUMENT_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
     author: _builtins.str
     """The agent."""
     result_commit: _builtins.str
     """The commit that holds the work."""
+    stage: _builtins.str
+    """The stage that handed it in."""
+    principal: _builtins.str
+    """The principal that handed it in."""
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClaimOutline]:
         """Its claims."""
@@ -2194,10 +2200,12 @@ class WorkOutline(_message.Message):
         changed_files: _abc.Iterable[_builtins.str] | None = ...,
         result_commit: _builtins.str = ...,
         document: _handoff_pb2.CoderResult | None = ...,
+        stage: _builtins.str = ...,
+        principal: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["document", b"document"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "changed_files", b"changed_files", "claims", b"claims", "document", b"document", "result_commit", b"result_commit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["author", b"author", "changed_files", b"changed_files", "claims", b"claims", "document", b"document", "principal", b"principal", "result_commit", b"result_commit", "stage", b"stage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -13,6 +13,7 @@ from pointsman.services.orchestrator.domain.commands import CallRefused
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
+    WRITES_TESTS,
     AssignmentEnd,
     Call,
     Capability,
@@ -20,6 +21,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Purpose,
     Question,
     Reply,
+    Severity,
     State,
     Trigger,
 )
@@ -38,7 +40,7 @@ _CAPABILITIES = {
     "DESIGN": Capability.DESIGN,
     "DEV": Capability.CODE,
     "DOCS": Capability.CODE,
-    "TEST:write": Capability.CODE,
+    WRITES_TESTS: Capability.CODE,
 }
 _TEST = "TEST"
 NOT_JUDGED = "not judged: the verifier's proof failed first"
@@ -201,10 +203,23 @@ def _offer_stage(builder: DecisionBuilder, task_id: str, capability: Capability,
         nonce=delegation.nonce,
         patch=work.result_commit if work and judges else "",
         excluded_agent=author_of(run.tasks[task_id]) if judges else "",
+        excluded_principals=_barred_from_code(builder, task_id, delegation.stage) if not judges else (),
         needs_repository=bool(run.order.repository_id),
     )
     if not takes_over(builder, assignment):
         builder.assign(assignment)
+
+
+def _barred_from_code(builder: DecisionBuilder, task_id: str, stage: str) -> tuple[str, ...]:
+    """Who wrote the tests first does not write their code, where another coder is there; else that is a risk."""
+    tests = builder.run.tasks[task_id].start_of(stage)
+    if tests is None or tests.stage != WRITES_TESTS or not tests.principal:
+        return ()
+    if builder.is_present(Capability.CODE, (tests.principal,)):
+        return (tests.principal,)
+    statement = f"only the author of the tests of {task_id} was there to write its code: they count as the coder's own"
+    builder.risk(f"own-tests-{task_id}", statement, severity=Severity.MEDIUM, task_id=task_id)
+    return ()
 
 
 def end_attempt(builder: DecisionBuilder, task_id: str) -> None:

@@ -66,6 +66,11 @@ class RunDocuments:
         made: handoff.CoderResult = seen(self.documents.get(name, ""), handoff.CoderResult)
         return made
 
+    def work_of(self, task_id: str, stage: str) -> handoff.CoderResult:
+        """What a writing stage of a task handed in."""
+        made: handoff.CoderResult = seen(self.documents.get(f"work/{task_id}/{stage}", ""), handoff.CoderResult)
+        return made
+
     def finding(self, task_id: str) -> work.TaskFinding | None:
         """What the verifier found about the work that a task has now, in its TEST stage or among others; None for nothing."""
         task = self.run.tasks[task_id]

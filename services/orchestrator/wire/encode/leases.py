@@ -9,8 +9,8 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.services.chassis.core.codec import from_json
-from pointsman.services.orchestrator.domain.enums import Capability, Purpose, TaskStatus
-from pointsman.services.orchestrator.domain.model import Assignment
+from pointsman.services.orchestrator.domain.enums import WRITES_TESTS, Capability, Purpose, TaskStatus
+from pointsman.services.orchestrator.domain.model import Assignment, Task
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
 from pointsman.services.orchestrator.wire import enums
@@ -115,7 +115,11 @@ def _stage(message: agent.Lease, item: Assignment, documents: RunDocuments) -> N
     )
     if item.capability is Capability.VERIFY:
         _ask_proof(message.stage.verify, (item.task_id,), documents, item.contender)
-    elif documents.run.tasks[item.task_id].work is not None:
+        return
+    task = documents.run.tasks[item.task_id]
+    if item.capability is Capability.CODE and (start := task.start_of(item.stage)):
+        message.stage.first.CopyFrom(documents.work_of(item.task_id, start.stage))
+    if documents.run.tasks[item.task_id].work is not None:
         message.stage.coder_result.CopyFrom(documents.coder_result(item.task_id))
 
 
@@ -172,6 +176,16 @@ def _ask_proof(
                 earlier=None if contender else documents.finding(task_id),
             )
         )
+        if not contender and _has_tests_of_another(run.tasks[task_id]):
+            message.tasks[-1].first.CopyFrom(documents.work_of(task_id, WRITES_TESTS))
+
+
+def _has_tests_of_another(task: Task) -> bool:
+    """Whether somebody else wrote tests before the code that there is now: they judge it."""
+    tests, made = task.first, task.work
+    if tests is None or made is None or tests.stage != WRITES_TESTS:
+        return False
+    return bool(tests.principal and made.principal) and tests.principal != made.principal
 
 
 _WORK: Mapping[Purpose, Callable[[agent.Lease, Assignment, RunDocuments], None]] = {
