@@ -39,6 +39,6 @@ async def test_a_new_run_says_who_plays_what_and_what_follows_where_nobody_does(
         await page.get_by_role("button", name="Start").click()
         await page.get_by_role("link", name="Plan", exact=True).click()
         await expect(page.get_by_role("button", name="edit the plan")).to_be_visible()
-        run = await here.plane.asked(page.url.rpartition("/")[2])
+        run = await here.plane.asked(page.url.rpartition("/")[2].partition("#")[0])
         assert run.question.kind == runs.QUESTION_KIND_DEBATE
         assert (run.repository.id, run.repository.base_commit) == (REPOSITORY, COMMIT)
