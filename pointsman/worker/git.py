@@ -130,7 +130,11 @@ class Clone:
             with work_folder(self._scratch, "clone") as scratch:
                 made = scratch / "clone.git"
                 await git(scratch, "clone", "-q", "--bare", "--no-hardlinks", str(self._source), str(made))
-                made.rename(self.path)
+                try:
+                    made.rename(self.path)
+                except OSError:
+                    if not self.path.exists():
+                        raise  # else another process of the user was quicker, and its clone is as good
 
     async def has(self, commit: str) -> bool:
         """Whether the clone has a commit with all its objects."""

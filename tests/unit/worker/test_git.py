@@ -1,5 +1,6 @@
 """Only files are taken from an agent's tree, and nothing is lost in a merge."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -198,3 +199,10 @@ async def test_a_program_of_an_agents_tree_is_not_taken_for_git(
     assert not (tmp_path / "outside").exists()
     assert all(Path(entry).is_absolute() for entry in clean_environment({})["PATH"].split(os.pathsep))
     assert all(Path(entry).is_absolute() for entry in proof_environment(tmp_path)["PATH"].split(os.pathsep))
+
+
+async def test_processes_that_clone_the_same_repository_at_once_share_the_first_clone(tmp_path: Path) -> None:
+    first = await repository(tmp_path / "user", {"a": "1\n"})
+    processes = [Clone(tmp_path / "private.git", tmp_path / "user") for _ in range(4)]
+    await asyncio.gather(*(clone.prepare() for clone in processes))
+    assert [await clone.has(first) for clone in processes] == [True] * 4
