@@ -126,12 +126,13 @@ def escalated_task(run: Run) -> str:
 
 def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageResult, done: CompleteAssignment) -> None:
     """Keep the work and whose it is, or the review, and hand the stage's word to the pipeline."""
+    if result.work is not None:
+        result = replace(result, work=replace(result.work, stage=assignment.stage, principal=done.principal))
     if assignment.contender:
         contender_done(builder, assignment, result, done)
         return
     if result.work is not None and assignment.capability is Capability.CODE:
-        made = replace(result.work, stage=assignment.stage, principal=done.principal)
-        builder.emit(events.WorkHandedIn(assignment.task_id, made, done.principal))
+        builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
     elif assignment.capability is Capability.REVIEW:
         _keep_review(builder, assignment, done.agent_id, result)
     elif assignment.capability is Capability.VERIFY:

@@ -88,6 +88,14 @@ def test_the_best_grade_goes_on_and_the_first_among_equals() -> None:
     assert stages <= {(Capability.REVIEW, "2"), (Capability.VERIFY, "2")}
 
 
+def test_a_stage_that_writes_later_begins_on_the_chosen_work() -> None:
+    task = graded(None, Grade.PROVEN).run.tasks["T1"]
+    assert task.work is not None
+    assert (task.work.stage, task.work.principal) == ("DEV", "p2")
+    assert task.start_of("DOCS") == task.work, "else the documents would be written without the code"
+    assert task.start_of("DEV") is None
+
+
 def test_no_author_of_a_contender_judges_whichever_won() -> None:
     driver = graded(None, Grade.PROVEN, None)
     assert driver.run.authors["T1"] == ("p1", "p2", "p3")
