@@ -21,7 +21,7 @@ AGENTS, OPEN, EPICS = 40, 12, 15
 
 
 async def crowd(here: Console) -> runs.Run:
-    """Many agents, runs whose work nobody takes, epics without a run, and one run that an agent works on."""
+    """Many agents, runs whose work nobody takes, epics without a run, and one run that is looked at."""
     plane = here.plane
     for number in range(AGENTS):
         wanted = agent.Wanted(capabilities=[assignments.CAPABILITY_REVIEW], repository_ids=[f"{number:040x}"])
