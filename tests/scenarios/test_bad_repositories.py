@@ -154,6 +154,6 @@ async def test_a_detached_head_and_a_folder_with_spaces_and_other_letters_are_wo
     folder = tmp_path / "with spaces ü 漢"
     await repository(folder, WORKING)
     await git(folder, "checkout", "-q", "--detach")
-    code, output = finished_in(folder, "init", POINTSMAN_DATA=str(tmp_path / "data"))
+    code, output = finished_in(folder, "init", "--yes", POINTSMAN_DATA=str(tmp_path / "data"))
     assert code == 0, output
     assert "1 green" in output

@@ -79,4 +79,4 @@ async def test_an_answer_is_told_when_nobody_works_on_the_run_any_more(tmp_path:
     (told,) = [line for line in output.splitlines() if " raise --budget assignments=2" in line]
     code, output = finished(*shlex.split(told)[1:], **data)
     assert code == 0, output
-    assert "nobody works on it now; go on: " in output
+    assert "nobody works on it now; go on" in output

@@ -72,6 +72,7 @@ class Player:
         """The command with what the reader has to fill in, and on a port that nobody else has."""
         filled = re.sub(r"\bRUN\b|\brun_[0-9a-z]+", self.run_id, command).replace("…", "once more")
         filled = filled.replace("make run", "pointsman demo")
+        filled = filled.replace("pointsman init", "pointsman init --yes")  # it asks on a terminal only
         return re.sub(r"^pointsman up\b", "pointsman up --port 0", filled)
 
     def _start(self, typed: str, ready: str) -> None:

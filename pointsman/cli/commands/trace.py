@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -24,8 +25,7 @@ from pointsman.tracing.waterfall import draw, summary, tree_of
 
 app = typer.Typer(add_completion=False)
 LOOK_BACK_NS = 60 * 10**9
-LAST_WORD_SECONDS = 0.5
-"""A journal that goes on is read to where nothing comes for so long."""
+READ_SECONDS = 60.0
 
 
 @app.command()
@@ -58,33 +58,54 @@ async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Tr
     run = await client.runs.get(run_id)
     journals = [[row async for row in client.runs.transitions(run_id)]]
     metadata = client.terms.metadata
-    workflow: Any = WorkflowServiceStub(plane.channels["workflow"])
     pipeline: Any = PipelineServiceStub(plane.channels["pipeline"])
     journals.append(await _decision(plane, run, metadata))
     if run.epic_id:
-        watched = workflow.WatchWorkflow(workflows.WatchWorkflowRequest(workflow_id=run.epic_id), metadata=metadata)
-        journals.append([row async for row in _stored_rows(watched) if row.run_id in ("", run_id)])
+        read = _workflow_rows(WorkflowServiceStub(plane.channels["workflow"]), run.epic_id, metadata)
+        journals.append([row async for row in read if row.run_id in ("", run_id)])
     listed = pipelines.ListPipelinesRequest(run_id=run_id, page=Page(page_size=1000))
-    for summary_of in (await pipeline.ListPipelines(listed, metadata=metadata)).pipelines:
-        pipeline_id = summary_of.pipeline_id
-        watched = pipeline.WatchPipeline(pipelines.WatchPipelineRequest(pipeline_id=pipeline_id), metadata=metadata)
-        journals.append([row async for row in _stored_rows(watched)])
+    found = (await pipeline.ListPipelines(listed, metadata=metadata)).pipelines
+    journals += [[row async for row in _pipeline_rows(pipeline, one.pipeline_id, metadata)] for one in found]
     return [journals[0], *(rows for rows in journals[1:] if rows)]
 
 
-async def _stored_rows(watched: Any) -> AsyncIterator[Transition]:
-    """The stored rows of a watched journal; none if the entity has been removed."""
+async def _workflow_rows(stub: Any, workflow_id: str, metadata: Any) -> AsyncIterator[Transition]:
+    with _unless_removed():
+        found = await stub.GetWorkflow(workflows.GetWorkflowRequest(workflow_id=workflow_id), metadata=metadata)
+        request = workflows.WatchWorkflowRequest(workflow_id=workflow_id)
+        watched = stub.WatchWorkflow(request, metadata=metadata, timeout=READ_SECONDS)
+        async for row in _rows_until(watched, found.workflow.seq):
+            yield row
+
+
+async def _pipeline_rows(stub: Any, pipeline_id: str, metadata: Any) -> AsyncIterator[Transition]:
+    with _unless_removed():
+        found = await stub.GetPipeline(pipelines.GetPipelineRequest(pipeline_id=pipeline_id), metadata=metadata)
+        request = pipelines.WatchPipelineRequest(pipeline_id=pipeline_id)
+        watched = stub.WatchPipeline(request, metadata=metadata, timeout=READ_SECONDS)
+        async for row in _rows_until(watched, found.pipeline.seq):
+            yield row
+
+
+async def _rows_until(watched: Any, last_seq: int) -> AsyncIterator[Transition]:
+    """The rows of a watched journal up to the one that was the last when it was looked at."""
     try:
-        while True:
-            async with asyncio.timeout(LAST_WORD_SECONDS):
-                answer = await watched.read()
-            if answer is grpc.aio.EOF:
-                return
+        async for answer in watched:
             yield answer.transition
-    except (TimeoutError, grpc.aio.AioRpcError):
-        return
+            if answer.transition.seq >= last_seq:
+                return
     finally:
         watched.cancel()
+
+
+@contextmanager
+def _unless_removed() -> Iterator[None]:
+    """Nothing is read of an entity that was removed after its run."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        if error.code() is not grpc.StatusCode.NOT_FOUND:
+            raise
 
 
 async def _decision(plane: Plane, run: Any, metadata: Any) -> list[Transition]:
