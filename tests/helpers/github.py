@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import requests
 from requests.adapters import BaseAdapter
 
-from tests.helpers.github_schema import completed, operation_of, problems_of, problems_of_answer
+from tests.helpers.github_schema import completed, operation_of, problems_of, sampled_problems
 
 LOGS = "logs.github.test"
 """Where logs are: another place than the API, which sends whoever asks there."""
@@ -80,7 +80,7 @@ class FakeGitHub(BaseAdapter):
         if operation is None or status >= 400:
             return int(status), answer
         whole = completed(operation, status, answer)
-        self.problems += problems_of_answer(operation, status, whole)
+        self.problems += sampled_problems(operation, status, whole)
         return int(status), whole
 
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:

@@ -66,12 +66,15 @@ def problems_of(method: str, path: str, query: dict[str, str], body: Any) -> lis
     return wrong + [error.message for error in _validator(json.dumps(schema)).iter_errors(body)]
 
 
-def problems_of_answer(operation: Operation, status: int, answer: Any) -> list[str]:
-    """What of an answer its description does not allow."""
+def sampled_problems(operation: Operation, status: int, answer: Any) -> list[str]:
+    """What of some of many answers their description does not allow."""
     key = (operation.name, str(status))
     _seen[key] += 1
-    if _seen[key] > FIRST and _seen[key] % EACH:
-        return []
+    return [] if _seen[key] > FIRST and _seen[key] % EACH else problems_of_answer(operation, status, answer)
+
+
+def problems_of_answer(operation: Operation, status: int, answer: Any) -> list[str]:
+    """What of an answer its description does not allow."""
     if str(status) not in operation.described["responses"]:
         return [f"{operation.name} answers {status}"]
     schema = answer_schema(operation, status)
