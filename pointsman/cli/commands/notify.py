@@ -48,7 +48,9 @@ def notify(  # noqa: PLR0913 - one parameter per option
         "secret_file": str(secret_file.absolute()) if secret_file is not None else "",
     }  # fmt: skip
     section = _section({name: value for name, value in given.items() if value}, command)
-    notifier = notifier_for(section, split_command(command, "--command") if command else (), project)
+    words = split_command(command, "--command") if command else ()
+    by_option = bool(command or webhook or slack or ntfy)
+    notifier = notifier_for(section, words, project, with_answers=by_option)
     asyncio.run(_follow(notifier, server, project))
 
 

@@ -36,8 +36,11 @@ class Notifier:
         await Follower(client, place, self.first, self.second, self.policy, self.console, self.offer).run()
 
 
-def notifier_for(section: NotifySection, command: Sequence[str], project: str) -> Notifier:
-    """The notifier of a section, or of a command beside or instead of its receiver."""
+def notifier_for(section: NotifySection, command: Sequence[str], project: str, *, with_answers: bool) -> Notifier:
+    """The notifier of a section, or of a command beside or instead of its receiver.
+
+    Only a receiver that the operator names gets links that answer: merged work may have changed the one of the file.
+    """
     named = {Receiver.WEBHOOK: section.webhook, Receiver.SLACK: section.slack, Receiver.NTFY: section.ntfy}
     receiver, address = next(((kind, found) for kind, found in named.items() if found), (Receiver.WEBHOOK, ""))
     secret = _secret(section.secret_file) if section.secret_file else ""
@@ -46,7 +49,7 @@ def notifier_for(section: NotifySection, command: Sequence[str], project: str) -
     folder = load(StoreSettings).directory
     path = folder / f"notify-{project}-{receiver}.json"
     first = Channel(address, receiver, secret, tuple(command))
-    offer = _offers(CredentialFolder.of(folder), section.console, project)
+    offer = _offers(CredentialFolder.of(folder), section.console, project) if with_answers else None
     return Notifier(first, second, policy, section.console, path, offer)
 
 
