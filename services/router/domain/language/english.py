@@ -50,7 +50,8 @@ _SPOKEN = frozenset({"is", "are", "was", "were", "isn't", "aren't", "has", "have
 _NO_PACKAGE = ASK | TELL | CHANGE | COPULA | QUESTION
 """Words after `npm i` that show a pronoun and not the install subcommand: npm i think …."""
 _INFLECTED = ("ed", "s", "er", "ing", "ly")
-_OPENINGS = {"quick": ["quick", "question"], "in": ["in", "the", "meantime"]}
+_ANNOUNCED = ["quick", "question"]
+_OPENINGS = {"quick": _ANNOUNCED, "in": ["in", "the", "meantime"]}
 """Openings that say nothing about what follows, by their first words."""
 _UNKNOWN = frozenset({"why", "if", "whether"})
 _PROMPTS = frozenset({"$", ">", "%", "#"})
@@ -105,9 +106,7 @@ def _beginning_of(english: English, sentence: Sentence) -> int:
         del words[:2], flags[:2]
     if words[0] == "lets" and len(words) > 1:
         words[0], flags[0] = "let's", 0
-    opening = _OPENINGS.get(words[0])
-    if opening and words[: len(opening)] == opening and len(words) > len(opening):
-        del words[: len(opening)], flags[: len(opening)]
+    _cut_opening(words, flags)
     first = flags[0]
     start = 0
     if not first or first & _PASSED_OVER or (len(words) > 2 and words[1] == ")"):
@@ -119,6 +118,17 @@ def _beginning_of(english: English, sentence: Sentence) -> int:
     if words[start : start + 1] == ["think"] and start + 2 < len(words) and flags[start + 1] & SUBJECT:
         start += 1  # "also think we need …": the writer thinks
     return start
+
+
+def _cut_opening(words: list[str], flags: list[int]) -> None:
+    """Cuts an opening that says nothing off; what is announced as a question ends like one."""
+    opening = _OPENINGS.get(words[0])
+    if opening is None or words[: len(opening)] != opening or len(words) < len(opening) + 2:
+        return
+    del words[: len(opening)], flags[: len(opening)]
+    if opening is _ANNOUNCED and words[-1] != "?":
+        words.append("?")
+        flags.append(0)
 
 
 def _after_prohibition(sentence: Sentence, start: int) -> int:

@@ -39,7 +39,8 @@ _NO_MANY = DETERMINER | SUBJECT | FUNCTION
 _EVER = frozenset({"ever", "even", "really", "actually", "always", "usually", "often", "still", "already", "generally"})
 CIRCUMSTANCES = frozenset({"for", "with", "in", "if", "on", "at", "once", "given", "without", "when", "where"})
 _INVERTED = frozenset({"do", "does", "did", "is", "are", "will", "would", "should"})
-_ASKED_ABOUT = frozenset({"i", "we", "it", "one", "they", "there", "this", "that"})
+_ASKED_ABOUT = frozenset({"i", "you", "we", "it", "one", "they", "there", "this", "that"})
+_ASKED_FOR = (["which"], ["what"], ["whose"])
 _BEFORE_A_VERB = SUBJECT | QUESTION | COPULA | NEGATION
 _PERSONS = frozenset({"i", "you", "we", "they"})
 _AT_HAND = (["the"], ["this"], ["our"])
@@ -146,6 +147,8 @@ def _opens_question(sentence: Sentence, start: int) -> bool:
 def _is_inverted(sentence: Sentence, start: int) -> bool:
     """Whether a question follows a circumstance: with this setup do I need a key, for a demo does it have to be public."""
     words, flags = sentence.words, sentence.flags
+    if words[start + 1 : start + 2] in _ASKED_FOR:
+        return True
     for at in range(start + 2, len(words) - 2):
         if flags[at] & WH:
             return False

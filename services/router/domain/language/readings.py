@@ -47,6 +47,8 @@ _PARTS = {"latin": _SENTENCE, "cyrillic": _SENTENCE, "hangul": _SENTENCE, "han":
 _STRETCH = re.compile(r"[^.!?;？！。\n]{1,400}|[.!?;？！。\n]+")
 """A sentence, or 400 letters of a longer one: expressions that search for the beginning of a clause look no further back."""
 _ENDED = re.compile(r"[.!?;？！。\n]\s*$")
+_AND_THEN = re.compile("[て、]")
+"""What joins a Japanese clause to the next."""
 _ASKED_OF_YOU = STARTER | APPROVAL | REQUEST | JOINED | IMPERATIVE
 """Term sets of which one has to match if work is asked for beside a question."""
 _DOING = DO | MAKE | READ
@@ -175,6 +177,8 @@ def _does_more(language: Language, text: str) -> bool:
     if explanation is None:
         return False
     before = _SENTENCE.findall(text[: explanation[0]])
+    if language.script == "kana" and before and not _AND_THEN.search(before[-1]):
+        before = []  # a noun with a particle: what changed with the fix
     if before and not _ENDED.search(before[-1]) and language.hits(before[-1]) & _DOING:
         return True
     return language.hits(text[explanation[1] :]) & JOINED != 0

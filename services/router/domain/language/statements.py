@@ -239,5 +239,5 @@ def _is_fault(english: English, sentence: Sentence, hits: frozenset[str]) -> boo
         return True
     if "no_fault" in hits or not (seen & FAULT or "fault" in hits or not _NOT.isdisjoint(sentence.words[1:])):
         return False
-    personal = sentence.words[0] in _PERSONAL and not seen & WORK
+    personal = sentence.words[sentence.start] in _PERSONAL and not seen & WORK
     return not personal or means(english, sentence, HARD_FAULT)
