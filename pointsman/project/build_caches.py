@@ -12,6 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from pointsman.project.download_copies import size_of
 from pointsman.project.outputs import Output
 from pointsman.project.setup_plan import SetupPlan, Warmup
 from pointsman.project.setup_run import SetupFolders, filled, sandboxed
@@ -47,7 +48,7 @@ async def warm_up(plan: SetupPlan, warmup: Warmup, folders: SetupFolders, caches
 
 def take_builds(tree: Path, warmup: Warmup, stored: Path) -> tuple[Output, ...]:
     """Moves the builds of a warm-up out of its tree; what is too large to be copied for every proof stays behind."""
-    found = [name for name in warmup.builds if (tree / name).is_dir() and _size(tree / name) <= MAX_BUILD_BYTES]
+    found = [name for name in warmup.builds if (tree / name).is_dir() and size_of(tree / name) <= MAX_BUILD_BYTES]
     for name in found:
         shutil.move(tree / name, stored / name)
     return tuple(Output(name, is_store=False) for name in found)
@@ -90,7 +91,3 @@ def _reduce(tree: Path, warmup: Warmup) -> None:
                 path.write_text(warmup.stub)
         for link in [name for name in folders if (Path(folder) / name).is_symlink()]:
             (Path(folder) / link).unlink()
-
-
-def _size(folder: Path) -> int:
-    return sum((Path(place) / name).lstat().st_size for place, _, names in os.walk(folder) for name in names)

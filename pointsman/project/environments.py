@@ -2,6 +2,7 @@
 
 An environment has one path for its whole life, because what is installed names its tree by path (editable installs,
 scripts, links of workspaces): a proof's tree is checked out where set-up ran, so what is installed is the delivered tree.
+Agents, who may change everything they see, get copies of what was downloaded and built.
 """
 
 import asyncio
@@ -18,15 +19,19 @@ from pointsman._shared.files import atomic_write
 from pointsman._shared.removal import remove_tree
 from pointsman._shared.search_path import search_path
 from pointsman.project.build_caches import link_caches, take_builds, warm_up
+from pointsman.project.download_copies import PrivateDownloads, copy_downloads
 from pointsman.project.outputs import Output, entries_of, put_outputs, take_outputs
 from pointsman.project.setup_plan import SetupPlan
 from pointsman.project.setup_run import Say, SetupFolders, filled, run_setup
 
 READY = "ready.json"
+HOME = "home"
 CACHES = "caches"
 """Build caches, written by warm-ups alone."""
 OWN = "own"
 """Build caches of one borrower: links to the stored ones, and what its commands add."""
+MAKING = "making"
+MAKING_POLL_SECONDS = 0.2
 KEPT_DIGESTS = 16
 DIGEST_LENGTH = 20
 VIRTUAL_ENVIRONMENTS = (".venv", "venv")
@@ -52,7 +57,7 @@ class Environment:
     @property
     def readable(self) -> tuple[Path, ...]:
         """What a command may read besides its tree."""
-        own = (self.place / "kept", self.place / "home", self.place / CACHES)
+        own = (self.place / "kept", self.place / HOME, self.place / CACHES)
         return (*own, *self.plan.readable)
 
     @property
@@ -68,7 +73,7 @@ class Environment:
     def variables(self) -> dict[str, str]:
         """The variables of a command in the tree: where its dependencies are, and its own Python first."""
         own = {name: str(self.place / OWN / name) for name in self.plan.caches}
-        found = own | filled(self.plan.proof_variables, self.place / "home")
+        found = own | filled(self.plan.proof_variables, self.place / HOME)
         for name in VIRTUAL_ENVIRONMENTS:
             programs = self.place / "kept" / name / "bin"
             if (programs / "python").exists():
@@ -102,6 +107,19 @@ class EnvironmentStore:
             lock.close()
             await asyncio.to_thread(self._prune)
 
+    async def copy_downloads(
+        self, plan: SetupPlan, fill_base: Fill, target: Path, say: Say = lambda _: None
+    ) -> PrivateDownloads:
+        """Copies what was downloaded and built for a plan; where nobody has set it up yet, one caller does first."""
+        group = self._root / plan.digest[:DIGEST_LENGTH]
+        if found := await asyncio.to_thread(_copy_of_any, group, plan, target):
+            return found
+        async with _alone(group):
+            if found := await asyncio.to_thread(_copy_of_any, group, plan, target):
+                return found
+            async with self.lend(plan, fill_base, say) as environment:
+                return await asyncio.to_thread(_copy_of, environment.place, plan, environment.outputs, target)
+
     async def _set_up(self, plan: SetupPlan, place: Path, fill_base: Fill, say: Say) -> tuple[Output, ...]:
         """Sets an environment up; it counts only when its last file is written."""
         tree, stored = place / "tree", place / "kept"
@@ -111,7 +129,7 @@ class EnvironmentStore:
             await fill_base(tree)
             await asyncio.to_thread(_write_files, tree, plan)
             before = await asyncio.to_thread(entries_of, tree)
-            await run_setup(plan, SetupFolders(tree, place / "home", place / "tmp", self._hidden), say)
+            await run_setup(plan, SetupFolders(tree, place / HOME, place / "tmp", self._hidden), say)
             outputs = await asyncio.to_thread(take_outputs, tree, before, stored)
         for warmup in plan.warmups:
             await asyncio.to_thread(remove_tree, tree)
@@ -119,7 +137,7 @@ class EnvironmentStore:
             await asyncio.to_thread(_write_files, tree, plan)
             await asyncio.to_thread(put_outputs, tree, outputs, stored)
             say(f"build cache: `{warmup.command.text}`")
-            folders = SetupFolders(tree, place / "home", place / "tmp", self._hidden)
+            folders = SetupFolders(tree, place / HOME, place / "tmp", self._hidden)
             await warm_up(plan, warmup, folders, place / CACHES)
             outputs = (*outputs, *await asyncio.to_thread(take_builds, tree, warmup, stored))
         await asyncio.to_thread(_clear, place)
@@ -135,12 +153,45 @@ class EnvironmentStore:
                 lock = _try_lock(place)
                 if lock is not None:
                     with lock:
+                        (place / READY).unlink(missing_ok=True)
                         remove_tree(place)
             with suppress(OSError):
                 for lock_file in group.glob("*.lock"):
                     if not lock_file.with_suffix("").exists():
                         lock_file.unlink()
                 group.rmdir()
+
+
+@asynccontextmanager
+async def _alone(group: Path) -> AsyncIterator[None]:
+    """Only one caller of all processes is inside, for one digest."""
+    while (lock := _try_lock(group / MAKING)) is None:  # noqa: ASYNC110 - other processes hold it too
+        await asyncio.sleep(MAKING_POLL_SECONDS)
+    with lock:
+        yield
+
+
+def _copy_of_any(group: Path, plan: SetupPlan, target: Path) -> PrivateDownloads | None:
+    """A copy from a place that is ready; one that is removed meanwhile loses its mark first, and does not count."""
+    for ready in sorted(group.glob(f"*/{READY}")):
+        outputs = _read_ready(ready.parent)
+        if outputs is not None:
+            with suppress(OSError):
+                copied = _copy_of(ready.parent, plan, outputs, target)
+                if ready.exists():
+                    return copied
+            remove_tree(target)
+    return None
+
+
+def _copy_of(place: Path, plan: SetupPlan, outputs: tuple[Output, ...], target: Path) -> PrivateDownloads:
+    built = {name for warmup in plan.warmups for name in warmup.builds}
+    return PrivateDownloads(
+        copy_downloads(place / HOME, target / HOME),
+        {name: copy_downloads(place / CACHES / name, target / CACHES / name) for name in plan.caches},
+        plan.digest,
+        installs=any(output.path not in built for output in outputs),
+    )
 
 
 def _modified(path: Path) -> float:
@@ -195,7 +246,7 @@ def _clear(place: Path) -> None:
 def _make_anew(place: Path) -> None:
     """Empty folders for an environment."""
     remove_tree(place)
-    for name in ("kept", "home"):
+    for name in ("kept", HOME):
         (place / name).mkdir(parents=True)
 
 

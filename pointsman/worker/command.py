@@ -132,7 +132,8 @@ class CommandAgent:
         commit = (
             await workspace.submitted_commit(job, clone) if is_judge(job.lease) and project.workspace.setup else head
         )
-        base = AgentBase(clone.path, commit, project, workspace.user_folder(job))
+        accepted = job.assignment.repository.base_commit
+        base = AgentBase(clone.path, commit, accepted, project, workspace.user_folder(job))
         async with files_of(clone, folders.tree, commit, head):
             made = await set_up_tree(base, folders.tree, folders.scratch, workspace.root, workspace.private_places)
         if project.workspace.setup:  # what it changed of tracked files is nobody's work, and no proof sees it

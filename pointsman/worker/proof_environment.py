@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from pointsman.project import ProjectFile
+from pointsman.project.download_copies import PrivateDownloads
 from pointsman.project.ecosystems import manifest_names
 from pointsman.project.environments import Environment, EnvironmentStore
 from pointsman.project.includes import copy_includes, digest_includes
@@ -66,6 +67,10 @@ class ProofEnvironments:
         if base.user_folder is None or not workspace.include:
             return plan
         return replace(plan, source_id=f"{plan.source_id} {digest_includes(base.user_folder, workspace.include)}")
+
+    async def copy_downloads(self, base: ProofBase, target: Path, say: Say) -> PrivateDownloads:
+        """Copies what set-up of a base downloaded and built into a folder of an agent."""
+        return await self._store.copy_downloads(await self.plan(base), partial(_fill, base), target, say)
 
     def furnisher(self, base: ProofBase, say: Say) -> Furnish:
         """Furnishes the sandbox of each tree that is proven on a base; SetupFailed when set-up does not work."""

@@ -126,9 +126,11 @@ def play(project: Project, sources: Path, folder: Path) -> dict[str, Any]:
         "run s": round(run.seconds, 1),
         "grade": grade,
     }
-    if (init.exit_code, saved.exit_code, run.exit_code, grade) != (0, 0, 0, "PROVEN") or "VERBOSE" in os.environ:
-        print(f"\n$ pointsman init --yes\n{init.output}\n$ pointsman run\n{run.output}", file=sys.stderr)
+    is_proven = (init.exit_code, saved.exit_code, run.exit_code, grade) == (0, 0, 0, "PROVEN")
+    if not is_proven:
         row["grade"] = f"{grade} (exit {init.exit_code}, {run.exit_code})"
+    if not is_proven or "VERBOSE" in os.environ:
+        print(f"\n$ pointsman init --yes\n{init.output}\n$ pointsman run\n{run.output}", file=sys.stderr)
     return row
 
 

@@ -1,5 +1,6 @@
 """Build caches of proofs: filled by the base alone, shared, and never changed by a proof."""
 
+import asyncio
 from pathlib import Path
 
 from pointsman.project import split_command
@@ -100,3 +101,30 @@ async def test_a_warm_up_that_fails_leaves_set_up_as_it_is(tmp_path: Path) -> No
         await files({"delivered": ""})(environment.tree)
         environment.attach()
         assert (await shell(environment, "ls; ls $BUILD_CACHE")).excerpt().split() == ["delivered", "made"]
+
+
+async def test_agents_that_come_at_once_wait_for_one_warm_up_and_each_has_a_copy_to_change(tmp_path: Path) -> None:
+    store, said = EnvironmentStore(tmp_path / "environments"), list[str]()
+
+    async def copy(number: int) -> Path:
+        copied = await store.copy_downloads(PLAN, files({"source": "base"}), tmp_path / str(number), said.append)
+        entry = copied.caches["BUILD_CACHE"] / "ab" / "entry"
+        assert entry.read_text() == "base"
+        entry.write_text("forged")
+        return entry
+
+    assert len(set(await asyncio.gather(*map(copy, range(3))))) == 3
+    assert said == [f"build cache: `{FILL.command.text}`"]
+    async with store.lend(PLAN, files({"source": "base"})) as environment:
+        environment.attach()
+        assert (environment.place / "own" / "BUILD_CACHE" / "ab" / "entry").read_text() == "base"
+
+
+async def test_a_copy_from_a_place_that_is_being_removed_does_not_count(tmp_path: Path) -> None:
+    store = EnvironmentStore(tmp_path / "environments")
+    async with store.lend(PLAN, files({"source": "base"})) as environment:
+        entry = environment.place / "caches" / "BUILD_CACHE" / "ab" / "entry"
+    entry.unlink()
+    (environment.place / "ready.json").unlink()
+    copied = await store.copy_downloads(PLAN, files({"source": "base"}), tmp_path / "agent")
+    assert (copied.caches["BUILD_CACHE"] / "ab" / "entry").read_text() == "base"
