@@ -62,5 +62,5 @@ def _waits(history: History, entry: Entry) -> Iterator[Violation]:
     starts = any(effect.kind == START_LINK for effect in history.effects)
     if entry.status is EntryState.WAITING and entry.open_link is None and not starts:
         yield history.violation("waiting", version, "nobody works on what was found, and nobody is asked")
-    if len(entry.links) > MAX_LINKS:
+    if len(entry.links) > MAX_LINKS + entry.terms.resolver:
         yield history.violation("landing", version, f"{len(entry.links)} linked runs were started")

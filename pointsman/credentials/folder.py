@@ -30,6 +30,7 @@ class CredentialRole(StrEnum):
     PLANNER = "planner"
     """Also researchers, designers and surveyors."""
     CODER = "coder"
+    """Also resolvers."""
     REVIEWER = "reviewer"
     """Also critics of plans."""
     VERIFIER = "verifier"

@@ -44,6 +44,7 @@ CREW: Mapping[str, Key] = {
     "coder": Key(values.member, _MEMBER_NOTE),
     "reviewer": Key(values.member, _MEMBER_NOTE),
     "critic": Key(values.member, _MEMBER_NOTE),
+    "resolver": Key(values.member, _MEMBER_NOTE),
     "fallback": Key(values.list_of(values.text, "agents"), "Agents that take over."),
 }
 BUDGET: Mapping[str, Key] = {

@@ -59,6 +59,7 @@ class Crew:
     coder: CrewMember | None = None
     reviewer: CrewMember | None = None
     critic: CrewMember | None = None
+    resolver: CrewMember | None = None
     fallback: tuple[str, ...] = ()
 
 

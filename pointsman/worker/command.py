@@ -242,7 +242,7 @@ class CommandAgent:
 
 
 def _writes(job: Job) -> bool:
-    return job.assignment.capability == assignments.CAPABILITY_CODE
+    return job.assignment.capability in (assignments.CAPABILITY_CODE, assignments.CAPABILITY_RESOLVE)
 
 
 def _variables(job: Job, folders: AssignmentFolders, environment: AgentEnvironment) -> dict[str, str]:

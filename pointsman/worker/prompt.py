@@ -80,7 +80,11 @@ def is_judge(lease: Lease) -> bool:
 def _template_name(lease: Lease) -> str:
     purpose, capability = lease.assignment.purpose, lease.assignment.capability
     if purpose == assignments.PURPOSE_STAGE:
-        by_capability = {assignments.CAPABILITY_CODE: "coder.md", assignments.CAPABILITY_REVIEW: "judge.md"}
+        by_capability = {
+            assignments.CAPABILITY_CODE: "coder.md",
+            assignments.CAPABILITY_RESOLVE: "coder.md",
+            assignments.CAPABILITY_REVIEW: "judge.md",
+        }
         return by_capability.get(capability, "design.md")
     return {
         assignments.PURPOSE_REVIEW: "judge.md",

@@ -12,6 +12,7 @@ CREDENTIAL_ROLES: Mapping[assignments.Capability.ValueType, CredentialRole] = {
     assignments.CAPABILITY_SURVEY: CredentialRole.PLANNER,
     assignments.CAPABILITY_DESIGN: CredentialRole.PLANNER,
     assignments.CAPABILITY_CODE: CredentialRole.CODER,
+    assignments.CAPABILITY_RESOLVE: CredentialRole.CODER,
     assignments.CAPABILITY_REVIEW: CredentialRole.REVIEWER,
     assignments.CAPABILITY_DEBATE: CredentialRole.REVIEWER,
     assignments.CAPABILITY_VERIFY: CredentialRole.VERIFIER,

@@ -136,8 +136,9 @@ class Engine:
         run_id = run_id_for(effect.project, f"{effect.entity_id}/{data.number}")
         order = replace(
             source.order, base_commit=data.base_commit, parent_entry=effect.entity_id, session_id="", rival_run_id="",
-            epic_id="", resume=Resume.NO, auto_resume=False, reserved=False,
-            crew=tuple(one for one in source.order.crew if one in JUDGED_BY),
+            epic_id="", resume=Resume.NO, auto_resume=False, reserved=False, resolver=data.resolver,
+            crew=_crew_of_link(source.order.crew, resolver=data.resolver),
+            best_of=0 if data.resolver else source.order.best_of,
         )  # fmt: skip
         budget = replace(source.budget, tokens=data.max_tokens, cost_micros=data.max_cost_micros)
         caller = engine_caller(effect.project, effect.traceparent, f"{effect.effect_id}:other")
@@ -219,6 +220,12 @@ class Engine:
         while True:
             more = await self._store.run_index.fill()
             await asyncio.sleep(0 if more else INDEX_PAUSE_SECONDS)
+
+
+def _crew_of_link(crew: Sequence[Capability], *, resolver: bool) -> tuple[Capability, ...]:
+    """Whom a linked run waits for: coder and judges of its source, or a resolver instead of the coder."""
+    writer = Capability.RESOLVE if resolver else Capability.CODE
+    return tuple(writer if one is Capability.CODE else one for one in crew if one in JUDGED_BY)
 
 
 def _next_order(order: Order, epic_id: str, *, planned: bool) -> Order:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_CODE, CAPABILITY_RESOLVE
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE
 from pointsman.client import Client, connect
 from pointsman.worker.git import git, text
@@ -39,7 +40,7 @@ async def proposed(client: Client, deliver: Running, links: int) -> pb.Entry:
 
 
 async def live_until_merged(client: Client, deliver: Running, forge: Forge) -> pb.Entry:
-    """The life of the pull request: red, repaired, a review, repaired, green, merged by a person."""
+    """The life of the pull request: red, repaired, a review, repaired, one more, resolved, green, merged by a person."""
     entry = await proposed(client, deliver, 0)
     fake, (pull,) = forge.github, forge.github.pulls
     fake.logs[7] = "flake8\nE999 no line about parting\n"
@@ -48,6 +49,8 @@ async def live_until_merged(client: Client, deliver: Running, forge: Forge) -> p
     fake.checks[entry.proposal.head] = [check_run(8, "success")]
     pull.reviews.append(review(entry.proposal.head, "please name the author"))
     entry = await proposed(client, deliver, 2)
+    pull.reviews.append(review(entry.proposal.head, "please name the year"))
+    entry = await proposed(client, deliver, 3)
     fake.checks[entry.proposal.head] = [check_run(9, "success")]
     await git(forge.bare, "update-ref", "refs/heads/main", entry.proposal.head)
     pull.state, pull.merged = "closed", entry.proposal.head
@@ -68,17 +71,20 @@ async def test_red_checks_and_a_review_become_runs_that_repair_the_work_until_it
         wanted = ("run", "write a greeting in hello/__init__.py", "--action", "--solo", "--repo", str(repository))
         code, output = finished(*wanted, "--command", COMMAND, **environment)
         assert code == 0, output
-        terms = ("--repo", str(repository), "--onto", "main", "--push", "origin", "--pr", "--command", COMMAND)
-        deliver = stack.enter_context(running("deliver", "last", *terms, **environment))
+        terms = ("--repo", str(repository), "--onto", "main", "--push", "origin", "--pr")
+        crew = ("--command", COMMAND, "--resolver", f"cmd:{COMMAND}")
+        deliver = stack.enter_context(running("deliver", "last", *terms, *crew, **environment))
         async with connect("", data=data) as client:
             entry = await live_until_merged(client, deliver, forge)
             runs = [await client.runs.get(link.run_id) for link in entry.links]
-        assert [run.state for run in runs] == [RUN_STATE_COMPLETE] * 2
-        assert [run.parent_entry for run in runs] == [entry.id] * 2
-        kinds = [pb.FINDING_KIND_CHECKS_FAILED, pb.FINDING_KIND_CHANGES_REQUESTED]
+            writers = [await writer_of(client, run.id) for run in runs]
+        assert [run.state for run in runs] == [RUN_STATE_COMPLETE] * 3
+        assert [run.parent_entry for run in runs] == [entry.id] * 3
+        assert writers == ["coder", "coder", "resolver"], "two runs of the crew, then one of the resolver"
+        kinds = [pb.FINDING_KIND_CHECKS_FAILED, *[pb.FINDING_KIND_CHANGES_REQUESTED] * 2]
         assert (entry.state, [link.kind for link in entry.links]) == (pb.ENTRY_STATE_LANDED, kinds)
         module = await text(forge.bare, "show", "main:hello/__init__.py")
-        assert all(words in module for words in ("greeting", "parting", "AUTHOR"))
+        assert all(words in module for words in ("greeting", "parting", "AUTHOR", "YEAR"))
         history = await text(forge.bare, "log", "-p", "--all")
         assert ("POINTSMAN_HANDOFF=" in history, TOKEN in history) == (True, False), "agents print what they are given"
         nothing_twice(forge)
@@ -90,11 +96,18 @@ async def test_red_checks_and_a_review_become_runs_that_repair_the_work_until_it
     assert code == 0, output
 
 
+async def writer_of(client: Client, run_id: str) -> str:
+    """The role of the agent that wrote a run's code."""
+    wrote = (CAPABILITY_CODE, CAPABILITY_RESOLVE)
+    (one,) = [item async for item in client.agents.assignments(run_id) if item.capability in wrote]
+    return one.agent_id.rpartition("-")[2]
+
+
 def nothing_twice(forge: Forge) -> None:
     """One pull request, one comment for each repair, no request that the description does not know."""
     (pull,) = forge.github.pulls
     ours = [said for said in pull.comments if "<!-- pointsman:" in said]
-    assert (len(ours), len(set(ours)), forge.github.problems) == (2, 2, [])
+    assert (len(ours), len(set(ours)), forge.github.problems) == (3, 3, [])
     assert {name for name in forge.heads() if name != "main"} == {pull.branch}
     assert pull.branch.startswith(BRANCHED)
 

@@ -11,7 +11,7 @@ import typer
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.options.crew_options import AgentOption, CommandOption
+from pointsman.cli.options.crew_options import AgentOption, CommandOption, ResolverOption
 from pointsman.cli.options.run_options import parse_budget
 from pointsman.cli.options.sandbox_options import EnvironmentOption, ReadOption
 from pointsman.cli.options.usage import fail_usage, project_name
@@ -48,6 +48,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     budget: Annotated[str, typer.Option(help="What its linked runs may spend together, as run has it.")] = "",
     agent: AgentOption = "",
     command: CommandOption = "",
+    resolver: ResolverOption = "",
     env: EnvironmentOption = None,
     read: ReadOption = None,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
@@ -58,10 +59,12 @@ def deliver(  # noqa: PLR0913 - one parameter per option
 
     With --agent or --command it stays until the work is merged or a person is asked, and repairs what is found.
     """
-    wishes = Wishes(onto, push, pr, squash, queue, parse_budget(budget))
-    crew = CrewOptions(agent, command, env=tuple(env or ()), read=tuple(read or ()))
+    wishes = Wishes(onto, push, pr, squash, queue, parse_budget(budget), resolver=bool(resolver))
+    crew = CrewOptions(agent, command, {"resolver": resolver}, env=tuple(env or ()), read=tuple(read or ()))
     if queue and crew.named():
-        fail_usage("--queue only puts the work in; leave --agent and --command to `pointsman agent`, or leave it out")
+        fail_usage(
+            "--queue only puts the work in; leave --agent, --command and --resolver to `pointsman agent`, or leave it out"
+        )
     if branch and wishes.any:
         fail_usage("--branch only makes a branch; leave it out to land the work with --onto, --push, --pr or --queue")
 

@@ -22,6 +22,10 @@ PlannerOption = Annotated[str, typer.Option("--planner", help=f"Who plans: {_WHO
 ResearcherOption = Annotated[str, typer.Option("--researcher", help=f"Who answers the plan's questions: {_WHO}.")]
 CoderOption = Annotated[str, typer.Option("--coder", help=f"Who writes the code: {_WHO}.")]
 ReviewerOption = Annotated[str, typer.Option("--reviewer", help=f"Who reviews the code: {_WHO}.")]
+ResolverOption = Annotated[
+    str,
+    typer.Option("--resolver", help=f"Who tries once more after two linked runs, before a person is asked: {_WHO}."),
+]
 ParallelOption = Annotated[
     int,
     typer.Option(

@@ -35,7 +35,8 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
     for link in entry.links:
         kind = pb.FindingKind.Name(link.kind).removeprefix("FINDING_KIND_").lower()
         spent = f", {link.tokens} tokens" if link.tokens else ""
-        yield f"{INDENT}linked run {link.run_id} ({kind}): {link.outcome or 'at work'}{spent}"
+        whose = ", the resolver's" if link.resolver else ""
+        yield f"{INDENT}linked run {link.run_id} ({kind}{whose}): {link.outcome or 'at work'}{spent}"
     if entry.proposal.url:
         yield f"{INDENT}pull request {entry.proposal.url}"
     if entry.landed_commit:

@@ -17,6 +17,7 @@ _DOES: Mapping[assignments.Capability.ValueType, str] = {
     assignments.CAPABILITY_SURVEY: "looks into the repository",
     assignments.CAPABILITY_DESIGN: "designs",
     assignments.CAPABILITY_CODE: "writes the code",
+    assignments.CAPABILITY_RESOLVE: "writes the code as resolver",
     assignments.CAPABILITY_REVIEW: "reviews it",
     assignments.CAPABILITY_VERIFY: "proves it",
 }

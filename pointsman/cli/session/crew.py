@@ -17,7 +17,7 @@ INTERPRETER = re.compile(r"(python|node|sh|bash|zsh|ruby|perl|deno|bun)[\d.]*$")
 BUILT_IN = ("verifier", "surveyor")
 BY_AGENT = ("planner", "researcher", "coder", "reviewer")
 """The roles that --agent plays."""
-PLAYED = ("planner", "researcher", "designer", "coder", "reviewer", "critic")
+PLAYED = ("planner", "researcher", "designer", "coder", "reviewer", "critic", "resolver")
 DEFAULT_PARALLEL = 2
 COMMAND = "cmd:"
 WITHOUT: Mapping[str, str] = {

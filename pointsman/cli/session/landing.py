@@ -48,6 +48,8 @@ class Wishes:
     queue: bool = False
     budget: Budget | None = None
     """What linked runs may spend together; that of the run where it is not given."""
+    resolver: bool = False
+    """Whether somebody plays the resolver."""
 
     @property
     def any(self) -> bool:
@@ -57,13 +59,15 @@ class Wishes:
 
 async def with_project(wishes: Wishes, folder: Path) -> Wishes:
     """The wishes, with what [deliver] of the repository's HEAD says where options do not."""
-    section = (await read_project(folder, await text(folder, "rev-parse", "HEAD"))).deliver
+    project = await read_project(folder, await text(folder, "rev-parse", "HEAD"))
+    section = project.deliver
     return replace(
         wishes,
         onto=wishes.onto or section.onto,
         push=wishes.push or section.push,
         pr=wishes.pr or section.pr,
         squash=wishes.squash or section.squash,
+        resolver=wishes.resolver or project.crew.resolver is not None,
     )
 
 
@@ -82,6 +86,7 @@ async def terms_of(wishes: Wishes, folder: Path) -> pb.LandingTerms:
         squash=wishes.squash,
         max_tokens=wishes.budget.tokens if wishes.budget else 0,
         max_cost_micros=wishes.budget.cost_micros if wishes.budget else 0,
+        resolver=wishes.resolver,
     )
 
 
@@ -135,7 +140,7 @@ async def land_by_itself(client: Client, run: Run, folder: Path, crew: LinkCrew)
     section = (await read_project(folder, run.repository.base_commit)).deliver
     if not section.auto or not section.onto or run.parent_entry:
         return ()
-    wishes = Wishes(section.onto, section.push, section.pr, section.squash)
+    wishes = Wishes(section.onto, section.push, section.pr, section.squash, resolver="resolver" in crew.crew.members)
     try:
         entry = await client.landing.enqueue(run.id, await terms_of(wishes, folder))
         entry = await land_now(client, entry, integrator_for(folder), crew)

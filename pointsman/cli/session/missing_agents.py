@@ -11,6 +11,7 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import (
     CAPABILITY_DESIGN,
     CAPABILITY_PLAN,
     CAPABILITY_RESEARCH,
+    CAPABILITY_RESOLVE,
     CAPABILITY_REVIEW,
     CAPABILITY_SURVEY,
     CAPABILITY_VERIFY,
@@ -26,6 +27,7 @@ BY_COMMAND = {
     CAPABILITY_DEBATE: "critic",
     CAPABILITY_DESIGN: "designer",
     CAPABILITY_CODE: "coder",
+    CAPABILITY_RESOLVE: "resolver",
     CAPABILITY_REVIEW: "reviewer",
 }
 

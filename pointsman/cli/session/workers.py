@@ -34,6 +34,7 @@ COMMAND_ROLES: Mapping[str, Capability.ValueType] = {
     "researcher": assignments.CAPABILITY_RESEARCH,
     "designer": assignments.CAPABILITY_DESIGN,
     "coder": assignments.CAPABILITY_CODE,
+    "resolver": assignments.CAPABILITY_RESOLVE,
     "reviewer": assignments.CAPABILITY_REVIEW,
 }
 """Roles that a command-line agent can play, and what each does."""

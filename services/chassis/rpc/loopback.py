@@ -36,7 +36,7 @@ AGENT = frozenset({Role.AGENT})
 POWERS: Mapping[CredentialRole, Powers] = {
     CredentialRole.OPERATOR: Powers(frozenset({Role.OPERATOR, Role.ADMIN})),
     CredentialRole.PLANNER: Powers(AGENT, frozenset({"plan", "research", "survey", "design"})),
-    CredentialRole.CODER: Powers(AGENT, frozenset({"code"})),
+    CredentialRole.CODER: Powers(AGENT, frozenset({"code", "resolve"})),
     CredentialRole.REVIEWER: Powers(AGENT, frozenset({"review", "debate"})),
     CredentialRole.VERIFIER: Powers(AGENT, frozenset({"verify"})),
     CredentialRole.INTEGRATOR: Powers(AGENT, frozenset({"integrate"})),

@@ -28,7 +28,7 @@ from pointsman.services.orchestrator.domain.commands import (
     VerifyResult,
 )
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, last_setback
-from pointsman.services.orchestrator.domain.enums import AssignmentEnd, Capability, Purpose, Verdict
+from pointsman.services.orchestrator.domain.enums import WRITING, AssignmentEnd, Capability, Purpose, Verdict
 from pointsman.services.orchestrator.domain.failures import failed_alike
 from pointsman.services.orchestrator.domain.model import Assignment, Usage
 from pointsman.services.orchestrator.domain.planning import plan_problems
@@ -220,7 +220,7 @@ def _problem(builder: DecisionBuilder, assignment: Assignment, result: Result) -
 
 
 def _stage_problem(assignment: Assignment, result: StageResult) -> MalformedResult | None:
-    writes = assignment.capability is Capability.CODE
+    writes = assignment.capability in WRITING
     if writes and result.work is None and result.verdict != "FAIL":
         return MalformedResult("stage.coder_result", "a writing stage hands in claims, evidence and changed files")
     if assignment.capability is Capability.VERIFY:

@@ -139,6 +139,12 @@ class Capability(StrEnum):
     DEBATE = "DEBATE"
     VERIFY = "VERIFY"
     SURVEY = "SURVEY"
+    RESOLVE = "RESOLVE"
+    """Codes what coders could not bring into a branch."""
+
+
+WRITING = frozenset({Capability.CODE, Capability.RESOLVE})
+"""Whose stages hand in work."""
 
 
 class Purpose(StrEnum):

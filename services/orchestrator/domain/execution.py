@@ -24,6 +24,7 @@ from pointsman.services.orchestrator.domain.commands import (
 from pointsman.services.orchestrator.domain.decision import DecisionBuilder, because, last_setback
 from pointsman.services.orchestrator.domain.enums import (
     PIPELINE_ENDED,
+    WRITING,
     Call,
     Capability,
     PipelineStatus,
@@ -131,7 +132,7 @@ def stage_done(builder: DecisionBuilder, assignment: Assignment, result: StageRe
     if assignment.contender:
         contender_done(builder, assignment, result, done)
         return
-    if result.work is not None and assignment.capability is Capability.CODE:
+    if result.work is not None and assignment.capability in WRITING:
         builder.emit(events.WorkHandedIn(assignment.task_id, result.work, done.principal))
     elif assignment.capability is Capability.REVIEW:
         _keep_review(builder, assignment, done.agent_id, result)

@@ -87,7 +87,6 @@ class Origin:
 
     run_id: str
     first_run_id: str
-    """The first run of the story."""
     point: str
     accepted_commit: str = ""
     accepted_bundle: str = ""
@@ -137,6 +136,7 @@ class Order:
     """Whether the submitter answers that question with a plan, so that no planner is asked for the first one."""
     parent_entry: str = ""
     """The merge queue entry that this run was started for; it receives the run's outcome."""
+    resolver: bool = False  # a resolver writes its code instead of a coder
     origin: Origin | None = None
     """The run that this one does again."""
 

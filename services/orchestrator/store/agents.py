@@ -9,7 +9,7 @@ from sqlalchemy import Connection, MetaData, bindparam, literal_column, select
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.storage.dialect import upsert
 from pointsman.services.chassis.storage.store import Store
-from pointsman.services.orchestrator.domain.enums import Capability
+from pointsman.services.orchestrator.domain.enums import WRITING, Capability
 from pointsman.services.orchestrator.domain.views import AgentRow
 from pointsman.services.orchestrator.store import tables
 
@@ -17,9 +17,7 @@ REFRESH_SECONDS = 20
 FORGOTTEN_SECONDS = 24 * 3600
 """How long an agent that worked for one run only is listed after it was heard of last."""
 CACHE_US = 250_000
-NEEDS_REPOSITORY = frozenset(
-    {Capability.RESEARCH, Capability.SURVEY, Capability.CODE, Capability.REVIEW, Capability.VERIFY}
-)
+NEEDS_REPOSITORY = frozenset({Capability.RESEARCH, Capability.SURVEY, Capability.REVIEW, Capability.VERIFY, *WRITING})
 """What can only be done by an agent that has the run's repository, where the run has one."""
 
 

@@ -21,7 +21,7 @@ FOUND = Finding(EntryEvent.CONFLICTED, "both changed it", ("a.py",), base="c" * 
 OURS = (START_LINK, Call.TELL_ENTRY)
 
 
-async def waiting(store: OrchestratorStore) -> None:
+async def waiting(store: OrchestratorStore, *, resolver: bool = False) -> None:
     """An entry of a run in a session that waits because of a conflict."""
     terms = order(
         session_id="s1", repository_id="repository", base_commit="b" * 40, crew=tuple(Capability), reserved=True
@@ -29,7 +29,7 @@ async def waiting(store: OrchestratorStore) -> None:
     await store.ledger.submit(
         caller(), run_commands.Submit("run_1", "fix it", terms, Budget(assignments=7, tokens=100))
     )
-    await enqueue(store, 1, max_tokens=100)
+    await enqueue(store, 1, max_tokens=100, resolver=resolver)
     await conflict(store)
 
 
@@ -85,6 +85,22 @@ async def test_linked_runs_that_fail_are_followed_by_one_more_and_then_by_a_pers
             await deliver(store, twice=True)
         asked = await entry(store)
         assert (asked.status, [link.outcome for link in asked.links]) == (EntryState.ASKED, ["CANCELLED"] * 2)
+        assert violations(store) == []
+
+
+async def test_the_third_linked_run_is_offered_to_a_resolver_and_judged_as_the_work_was(database_url: str) -> None:
+    async with orchestrator(database_url) as store:
+        await waiting(store, resolver=True)
+        for _ in (1, 2):
+            await deliver(store)
+            await store.ledger.submit(caller(), run_commands.Cancel((await entry(store)).links[-1].run_id, "no"))
+            await deliver(store, twice=True)
+        await deliver(store, twice=True)
+        links = (await entry(store)).links
+        linked = (await store.view("local", links[-1].run_id)).run
+        assert [link.resolver for link in links] == [False, False, True]
+        wanted = {Capability.RESOLVE, Capability.REVIEW, Capability.VERIFY}
+        assert (linked.order.resolver, set(linked.order.crew), linked.order.best_of) == (True, wanted, 0)
         assert violations(store) == []
 
 

@@ -10,6 +10,7 @@ MODULE = Path("hello/__init__.py")
 REPAIRS = {
     "E999 no line about parting": 'def parting(name: str) -> str:\n    return f"Bye, {name}!"\n',
     "please name the author": 'AUTHOR = "ada"\n',
+    "please name the year": "YEAR = 1843\n",
 }
 """What somebody may find, and the lines that repair it."""
 

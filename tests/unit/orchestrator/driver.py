@@ -24,6 +24,7 @@ from pointsman.services.orchestrator.domain.calls.settle_wave import SettleWave
 from pointsman.services.orchestrator.domain.calls.stage_completion import CompleteStage
 from pointsman.services.orchestrator.domain.calls.workflow_status import ForwardAnswer
 from pointsman.services.orchestrator.domain.enums import (
+    WRITING,
     Call,
     Capability,
     DebateVerdict,
@@ -287,7 +288,7 @@ class Driver:
         }
         if assignment.purpose is not Purpose.STAGE:
             return results[assignment.purpose]
-        made = work(task_id) if assignment.capability is Capability.CODE else None
+        made = work(task_id) if assignment.capability in WRITING else None
         verdict = self.stage_verdicts.get(assignment.stage, "PASS")
         if assignment.capability is Capability.VERIFY:
             found = commands.TaskFinding(task_id, verdict == "PASS", ("K1",), (f"{task_id}-C1",))

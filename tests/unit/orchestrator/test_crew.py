@@ -6,7 +6,7 @@ import pytest
 
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.enums import Capability, Purpose, Question, Reply, State
+from pointsman.services.orchestrator.domain.enums import WRITING, Capability, Purpose, Question, Reply, State
 from pointsman.services.orchestrator.domain.model import Plan
 from pointsman.services.orchestrator.domain.planning import plan_problems
 from tests.unit.orchestrator.driver import NOBODY, Driver, outline, plan
@@ -125,17 +125,20 @@ def test_a_yes_counts_for_the_plan_that_was_shown_alone() -> None:
     assert driver.run.question is not None
 
 
-def test_three_reviewed_tasks_start_no_more_agents_than_planner_surveyor_coders_and_reviewers() -> None:
-    driver = crewed()
+@pytest.mark.parametrize("writer", sorted(WRITING))
+def test_three_reviewed_tasks_start_no_more_agents_than_planner_surveyor_coders_and_reviewers(
+    writer: Capability,
+) -> None:
+    driver = crewed(resolver=writer is Capability.RESOLVE, crew=(*CREW, Capability.RESOLVE))
     driver.hand_in(driver.open(Purpose.PLAN)[0], commands.PlanResult(plan("T1", "T2", "T3", slots=(), command=True)))
     while driver.open():
         waiting = driver.open()[0]
         result = driver.good_result(waiting)
-        if waiting.capability is Capability.CODE:
+        if waiting.capability is writer:
             result = replace(result, work=replace(result.work, result_commit=f"commit-of-{waiting.task_id}"))
         driver.hand_in(waiting, result, str(waiting.capability))
     assert driver.run.status is State.COMPLETE
     started = [event.data.assignment.capability for event in driver.journal if event.name == "assigned"]
     by_model = [one for one in started if one is not Capability.VERIFY]
     assert len(by_model) <= 3 * 2 + 2
-    assert sorted(set(by_model)) == sorted({Capability.PLAN, Capability.RESEARCH, Capability.CODE, Capability.REVIEW})
+    assert sorted(set(by_model)) == sorted({Capability.PLAN, Capability.RESEARCH, writer, Capability.REVIEW})

@@ -184,6 +184,22 @@ def test_two_linked_runs_are_started_and_then_a_person_is_asked() -> None:
     assert (started, decision.effects, after(entry, decision).status) == ([1, 2], [], EntryState.ASKED)
 
 
+def test_after_two_linked_runs_of_the_crew_a_resolver_tries_once_and_then_a_person_is_asked() -> None:
+    found = Finding(EntryEvent.CONFLICTED, "both changed it")
+    entry = entry_in(EntryState.PROVING, terms=replace(TERMS, resolver=True, max_tokens=100))
+    asked = []
+    decision = decide(entry, commands.ReportEntry(entry.entry_id, 1, ME, found), NOW)
+    while decision.effects:
+        (effect,) = decision.effects
+        asked.append((effect.data.number, effect.data.resolver, effect.data.max_tokens))
+        entry = after(entry, decision)
+        entry = after(entry, decide(entry, commands.LinkStarted(entry.entry_id, f"run_l{len(asked)}"), NOW))
+        decision = decide(entry, commands.LinkEnded(entry.entry_id, _open(entry), "FAILED", None, 10), NOW)
+    assert asked == [(1, False, 100), (2, False, 90), (3, True, 80)]
+    entry = after(entry, decision)
+    assert (entry.status, [link.resolver for link in entry.links]) == (EntryState.ASKED, [False, False, True])
+
+
 def test_a_linked_run_that_fails_is_followed_by_another_and_then_by_a_person() -> None:
     found = Finding(EntryEvent.PROOF_FAILED, "red")
     entry = entry_in(EntryState.WAITING, finding=found, links=(Link("run_l0", found.kind),))

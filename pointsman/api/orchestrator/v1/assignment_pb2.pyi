@@ -48,6 +48,8 @@ class _CapabilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Capability
     """Describe a repository without a model: takes the slot `survey` (and `survey-2`, …) of research, and other slots only
     while no agent with CAPABILITY_RESEARCH is present.
     """
+    CAPABILITY_RESOLVE: _Capability.ValueType  # 9
+    """Codes in the last linked run of a merge queue's entry, after its coders could not bring the work into the branch."""
 
 class Capability(_Capability, metaclass=_CapabilityEnumTypeWrapper):
     """What an agent can do."""
@@ -72,6 +74,8 @@ CAPABILITY_SURVEY: Capability.ValueType  # 8
 """Describe a repository without a model: takes the slot `survey` (and `survey-2`, …) of research, and other slots only
 while no agent with CAPABILITY_RESEARCH is present.
 """
+CAPABILITY_RESOLVE: Capability.ValueType  # 9
+"""Codes in the last linked run of a merge queue's entry, after its coders could not bring the work into the branch."""
 Global___Capability: _TypeAlias = Capability  # noqa: Y015
 
 class _Purpose:

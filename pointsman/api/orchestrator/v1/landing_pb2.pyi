@@ -186,6 +186,7 @@ class LandingTerms(_message.Message):
     PRIORITY_FIELD_NUMBER: _builtins.int
     MAX_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_COST_MICROS_FIELD_NUMBER: _builtins.int
+    RESOLVER_FIELD_NUMBER: _builtins.int
     repository_id: _builtins.str
     """The repository; that of the run where it is empty."""
     target: _builtins.str
@@ -202,6 +203,8 @@ class LandingTerms(_message.Message):
     """Tokens that its linked runs may spend together; 0 means as many as the run itself."""
     max_cost_micros: _builtins.int
     """Cost that its linked runs may spend together, in millionths; 0 means as much as the run itself."""
+    resolver: _builtins.bool
+    """Somebody plays the resolver: what two linked runs of the crew could not bring in is its, before a person is asked."""
     def __init__(
         self,
         *,
@@ -213,10 +216,11 @@ class LandingTerms(_message.Message):
         priority: _builtins.int = ...,
         max_tokens: _builtins.int = ...,
         max_cost_micros: _builtins.int = ...,
+        resolver: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_cost_micros", b"max_cost_micros", "max_tokens", b"max_tokens", "priority", b"priority", "remote", b"remote", "repository_id", b"repository_id", "squash", b"squash", "target", b"target", "way", b"way"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_cost_micros", b"max_cost_micros", "max_tokens", b"max_tokens", "priority", b"priority", "remote", b"remote", "repository_id", b"repository_id", "resolver", b"resolver", "squash", b"squash", "target", b"target", "way", b"way"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -359,6 +363,7 @@ class LinkedRun(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
     COST_MICROS_FIELD_NUMBER: _builtins.int
+    RESOLVER_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     kind: Global___FindingKind.ValueType
@@ -369,6 +374,8 @@ class LinkedRun(_message.Message):
     """Tokens that it spent, once it has ended."""
     cost_micros: _builtins.int
     """Cost that it spent, in millionths, once it has ended."""
+    resolver: _builtins.bool
+    """Its code is written by a resolver (CAPABILITY_RESOLVE)."""
     def __init__(
         self,
         *,
@@ -377,10 +384,11 @@ class LinkedRun(_message.Message):
         outcome: _builtins.str = ...,
         tokens: _builtins.int = ...,
         cost_micros: _builtins.int = ...,
+        resolver: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost_micros", b"cost_micros", "kind", b"kind", "outcome", b"outcome", "run_id", b"run_id", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost_micros", b"cost_micros", "kind", b"kind", "outcome", b"outcome", "resolver", b"resolver", "run_id", b"run_id", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -470,7 +478,7 @@ class Entry(_message.Message):
 
     @_builtins.property
     def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___LinkedRun]:
-        """The runs that were started for it, oldest first; at most two and as long as the budget lasts, then a person is asked."""
+        """The runs that were started for it, oldest first: at most two, one more of a resolver if one plays, as long as the budget lasts; then a person is asked."""
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:

@@ -87,7 +87,7 @@ export function entryCard(entry, done) {
   const lines = [
     ["run ", path(entry.run_id), `, work ${entry.commit.slice(0, 12)} of `, path(entry.work_run_id)],
     ...entry.links.map((one) => [
-      "linked run ",
+      one.resolver ? "linked run of the resolver " : "linked run ",
       path(one.run_id),
       ` (${plain(one.kind)}): ${one.outcome || "at work"}`,
     ]),

@@ -107,6 +107,11 @@ def capability_of(stage: str, *, can_be_proven: bool) -> Capability:
     return Capability.VERIFY if kind == _TEST and found is Capability.REVIEW and can_be_proven else found
 
 
+def _capability(run: Run, wanted: Capability) -> Capability:
+    """Who does a stage in this run: a resolver writes where it is a resolver's."""
+    return Capability.RESOLVE if wanted is Capability.CODE and run.order.resolver else wanted
+
+
 def start_pipeline(builder: DecisionBuilder, task_id: str, template: str) -> None:
     """Start the pipeline of the attempt at a task that begins now."""
     task = builder.run.tasks[task_id]
@@ -166,7 +171,9 @@ def _withdraw_stages(builder: DecisionBuilder, task_id: str) -> None:
 def offer_stages(builder: DecisionBuilder, task_id: str, delegations: Sequence[Delegation]) -> None:
     """Offer stages to agents, the verifier's first: judges wait for what it finds."""
     proven = builder.run.needs_verifier
-    by_capability = [(capability_of(item.stage, can_be_proven=proven), item) for item in delegations]
+    by_capability = [
+        (_capability(builder.run, capability_of(item.stage, can_be_proven=proven)), item) for item in delegations
+    ]
     for capability, delegation in sorted(by_capability, key=lambda pair: pair[0] is not Capability.VERIFY):
         if not _is_offered(builder.run, task_id, delegation):
             _offer_stage(builder, task_id, capability, delegation)
@@ -215,7 +222,7 @@ def _barred_from_code(builder: DecisionBuilder, task_id: str, stage: str) -> tup
     tests = builder.run.tasks[task_id].start_of(stage)
     if tests is None or tests.stage != WRITES_TESTS or not tests.principal:
         return ()
-    if builder.is_present(Capability.CODE, (tests.principal,)):
+    if builder.is_present(_capability(builder.run, Capability.CODE), (tests.principal,)):
         return (tests.principal,)
     statement = f"only the author of the tests of {task_id} was there to write its code: they count as the coder's own"
     builder.risk(f"own-tests-{task_id}", statement, severity=Severity.MEDIUM, task_id=task_id)

@@ -49,7 +49,8 @@ def _found(entry: Entry, data: Finding) -> Entry:
 
 def _linked(entry: Entry, data: Linked) -> Entry:
     kind = entry.finding.kind if entry.finding else EntryEvent.CONFLICTED
-    return replace(entry, links=(*entry.links, Link(data.run_id, kind)))
+    link = Link(data.run_id, kind, resolver=entry.next_is_resolvers)
+    return replace(entry, links=(*entry.links, link))
 
 
 def _link_over(entry: Entry, data: LinkOver) -> Entry:

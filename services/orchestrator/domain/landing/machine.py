@@ -50,6 +50,8 @@ class StartLink:
     max_tokens: int = 0
     max_cost_micros: int = 0
     """What it may spend; 0 means no limit."""
+    resolver: bool = False
+    """Whether it is for a resolver."""
 
 
 def decide(entry: Entry | None, command: Any, now: datetime) -> Decision:
@@ -86,7 +88,8 @@ def _start_link(entry: Entry) -> Effect:
     assert finding is not None, "an entry waits because something was found"
     base = finding.base or entry.work.commit
     limits = (entry.tokens_left if entry.terms.max_tokens else 0, entry.cost_left if entry.terms.max_cost_micros else 0)
-    data = StartLink(len(entry.links) + 1, entry.run_id, link_message(entry, finding), base, *limits)
+    number, message = len(entry.links) + 1, link_message(entry, finding)
+    data = StartLink(number, entry.run_id, message, base, *limits, resolver=entry.next_is_resolvers)
     return Effect(START_LINK, data)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pointsman.services.orchestrator.domain.landing.enums import TERMINAL, EntryEvent, EntryState, Way
 
 MAX_LINKS = 2
-"""Linked runs of one entry; after them a person is asked."""
+"""Linked runs of one entry for the crew of its run; after them a resolver, if one plays, then a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class Terms:
     max_tokens: int = 0
     """What all linked runs together may spend; 0 means no limit."""
     max_cost_micros: int = 0
+    resolver: bool = False
+    """Whether somebody plays the resolver: one more linked run is for it."""
 
     def queue_id(self, project: str) -> str:
         """The queue that an entry with these terms is in."""
@@ -93,6 +95,8 @@ class Link:
     outcome: str = ""
     tokens: int = 0
     cost_micros: int = 0
+    resolver: bool = False
+    """Whether it is a resolver's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,16 @@ class Entry:
         return bool(self.terms.max_tokens and self.tokens_left <= 0) or bool(
             self.terms.max_cost_micros and self.cost_left <= 0
         )
+
+    @property
+    def next_is_resolvers(self) -> bool:
+        """Whether the crew has had its linked runs: the next one is the resolver's."""
+        return len(self.links) >= MAX_LINKS
+
+    @property
+    def has_links_left(self) -> bool:
+        """Whether one more run may be started for it."""
+        return len(self.links) < MAX_LINKS + self.terms.resolver and not self.spent
 
     @property
     def open_link(self) -> Link | None:

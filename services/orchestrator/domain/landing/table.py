@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pointsman.services.orchestrator.domain.landing.enums import LIVE, SETBACKS, TERMINAL, EntryEvent, EntryState
-from pointsman.services.orchestrator.domain.landing.model import MAX_LINKS, Entry
+from pointsman.services.orchestrator.domain.landing.model import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class EntryGuard:
 
 
 ALWAYS = EntryGuard("", lambda _entry: True)
-LINKS_LEFT = EntryGuard("links < 2, budget left", lambda entry: len(entry.links) < MAX_LINKS and not entry.spent)
+LINKS_LEFT = EntryGuard("runs and budget left", lambda entry: entry.has_links_left)
 
 
 @dataclass(frozen=True, slots=True)

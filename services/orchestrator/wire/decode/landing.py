@@ -32,6 +32,7 @@ def terms(message: pb.LandingTerms, run: Run) -> Terms:
         title,
         message.max_tokens or run.budget.tokens,
         message.max_cost_micros or run.budget.cost_micros,
+        message.resolver,
     )
 
 

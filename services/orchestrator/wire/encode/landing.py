@@ -50,7 +50,8 @@ def entry(view: EntryView) -> pb.Entry:
 
 def _link(it: Link) -> pb.LinkedRun:
     kind = _kind(it.kind)
-    return pb.LinkedRun(run_id=it.run_id, kind=kind, outcome=it.outcome, tokens=it.tokens, cost_micros=it.cost_micros)
+    spent = {"tokens": it.tokens, "cost_micros": it.cost_micros}
+    return pb.LinkedRun(run_id=it.run_id, kind=kind, outcome=it.outcome, resolver=it.resolver, **spent)
 
 
 def _waits_for(it: Entry) -> str:
@@ -74,6 +75,7 @@ def _terms(it: Terms) -> pb.LandingTerms:
         priority=it.priority,
         max_tokens=it.max_tokens,
         max_cost_micros=it.max_cost_micros,
+        resolver=it.resolver,
     )
 
 

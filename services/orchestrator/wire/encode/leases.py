@@ -9,7 +9,7 @@ from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.services.chassis.core.codec import from_json
-from pointsman.services.orchestrator.domain.enums import WRITES_TESTS, Capability, Purpose, TaskStatus
+from pointsman.services.orchestrator.domain.enums import WRITES_TESTS, WRITING, Capability, Purpose, TaskStatus
 from pointsman.services.orchestrator.domain.model import Assignment, Task
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
@@ -117,7 +117,7 @@ def _stage(message: agent.Lease, item: Assignment, documents: RunDocuments) -> N
         _ask_proof(message.stage.verify, (item.task_id,), documents, item.contender)
         return
     task = documents.run.tasks[item.task_id]
-    if item.capability is Capability.CODE and (start := task.start_of(item.stage)):
+    if item.capability in WRITING and (start := task.start_of(item.stage)):
         message.stage.first.CopyFrom(documents.work_of(item.task_id, start.stage))
     if documents.run.tasks[item.task_id].work is not None:
         message.stage.coder_result.CopyFrom(documents.coder_result(item.task_id))
