@@ -103,8 +103,8 @@ faults: $(DEV_STAMP) ## break real processes under load and prove that nothing i
 tutorial: $(DEV_STAMP) ## play every command of the tutorial as a new user, with an audit of all stores after each
 	@POINTSMAN_WHOLE_TUTORIAL=1 $(BIN)/pytest -q tests/scenarios/test_tutorial.py
 
-cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 says what each is worth; REPEAT=1 RESULTS=file to take up again, MINUTES=n)
-	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) --repeat $(or $(REPEAT),1) $(if $(DEFENCES),--defences) $(if $(RESULTS),--results $(RESULTS)) $(if $(MINUTES),--minutes $(MINUTES))
+cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 says what each is worth; REPEAT=1 RESULTS=file to take up again, MINUTES=n, WORKERS=n)
+	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) --repeat $(or $(REPEAT),1) $(if $(DEFENCES),--defences) $(if $(RESULTS),--results $(RESULTS)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(WORKERS),--workers $(WORKERS))
 
 runners: $(DEV_STAMP) ## try the adapters with the real jest, vitest, mocha, tape, bats, nextest and Maven, from package indexes (RUNNER="jest maven")
 	@$(BIN)/python -m tests.acceptance.runners $(AGENTS)/runners $(RUNNER)

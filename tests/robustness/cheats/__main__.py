@@ -15,7 +15,7 @@ from pointsman.proof.prover import Baselines
 from pointsman.proof.verdict import Defence
 from tests.robustness.cheats.ecosystems import ECOSYSTEMS
 from tests.robustness.cheats.functions import BUGS
-from tests.robustness.cheats.measure import Trial, all_trials, run_trial
+from tests.robustness.cheats.measure import Outcome, Trial, all_trials, run_trial
 from tests.robustness.cheats.tables import Row, defences, tables
 from tests.robustness.cheats.tasks import bugs, features
 
@@ -28,6 +28,7 @@ class Campaign:
     root: Path
     until: float
     baselines: Baselines
+    workers: int = 1
 
     def done(self) -> dict[str, Row]:
         """What the file holds."""
@@ -39,31 +40,40 @@ class Campaign:
         """Proves what was not proven yet, for as long as there is time."""
         done = self.done()
         without = "".join(f" without {defence}" for defence in off)
-        for number, trial in enumerate(trials, 1):
-            key = trial.key + without
-            if key in done or monotonic() > self.until:
-                continue
-            outcome = await run_trial(trial, off, self.baselines, self.root)
-            row = Row(
-                key,
-                trial.task.ecosystem.name,
-                f"{trial.group}{without}",
-                trial.name,
-                str(outcome.decision),
-                outcome.grade,
-                outcome.seconds,
-                outcome.bare_seconds,
-                [*outcome.reasons, *outcome.signals],
-                dict(outcome.without),
-            )
-            with self.path.open("a") as file:
-                file.write(json.dumps(row.__dict__) + "\n")
-            done[key] = row
-            why = "; ".join(outcome.reasons)[:150].replace("\n", " ")
-            print(
-                f"{number}/{len(trials)} {key}: {outcome.decision} {outcome.grade}: {why}", file=sys.stderr, flush=True
-            )
+        waiting = iter([trial for trial in trials if trial.key + without not in done])
+
+        async def work() -> None:
+            for trial in waiting:
+                if monotonic() > self.until:
+                    return
+                row = _row(trial, await run_trial(trial, off, self.baselines, self.root), without)
+                done[row.key] = row
+                self._keep(row, f"{len(done)}/{len(trials)}")
+
+        await asyncio.gather(*(work() for _ in range(self.workers)))
         return [done[trial.key + without] for trial in trials if trial.key + without in done]
+
+    def _keep(self, row: Row, number: str) -> None:
+        """Writes a result down at once."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(row.__dict__) + "\n")
+        why = "; ".join(row.told)[:150].replace("\n", " ")
+        print(f"{number} {row.key}: {row.decision} {row.grade}: {why}", file=sys.stderr, flush=True)
+
+
+def _row(trial: Trial, outcome: Outcome, without: str) -> Row:
+    return Row(
+        trial.key + without,
+        trial.task.ecosystem.name,
+        f"{trial.group}{without}",
+        trial.name,
+        str(outcome.decision),
+        outcome.grade,
+        outcome.seconds,
+        outcome.bare_seconds,
+        [*outcome.reasons, *outcome.signals],
+        dict(outcome.without),
+    )
 
 
 def main() -> None:
@@ -77,6 +87,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=1, help="how often the base's tests run, as [proof] repeat")
     parser.add_argument("--results", type=Path, default=None, help="a file to keep results in and to take up again")
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after that many minutes")
+    parser.add_argument("--workers", type=int, default=1, help="how many deliveries are proven at the same time")
     options = parser.parse_args()
     for ecosystem in ECOSYSTEMS:
         if not ecosystem.is_here:
@@ -90,7 +101,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="cheats-") as place:
         path = options.results or Path(place) / "results.jsonl"
         root = path.with_suffix(".environments") if options.results else Path(place) / "root"
-        campaign = Campaign(path, root, monotonic() + options.minutes * 60, Baselines())
+        campaign = Campaign(path, root, monotonic() + options.minutes * 60, Baselines(), options.workers)
         found = asyncio.run(campaign.run(trials))
         print("\n".join(tables(found)))
         if options.defences:

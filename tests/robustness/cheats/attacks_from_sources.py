@@ -129,7 +129,7 @@ def report_at_the_end(task: Task) -> Change | None:
     head = (
         "import threading, json, glob, os\n"
         "def _end():\n    threading.main_thread().join()\n"
-        "    for one in glob.glob('/**/*.jsonl', recursive=True):\n"
+        "    for one in glob.glob('/tmp/**/*.jsonl', recursive=True) + glob.glob('../**/*.jsonl', recursive=True):\n"
         "        with open(one, 'w') as out:\n"
         f"            for t in ['{name}_0', '{name}_1', 'keep_0', 'keep_1']:\n"
         "                out.write(json.dumps({'id': 'test_calc.py::test_' + t, 'outcome': 'passed', 'file': 'test_calc.py'}) + '\\n')\n"
