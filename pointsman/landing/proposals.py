@@ -10,7 +10,7 @@ from pathlib import Path
 from pointsman._shared.excerpt import excerpt
 from pointsman._shared.git import GitFailed, git, text
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
-from pointsman.client import CallFailed, Client
+from pointsman.client import CallFailed, Client, TerminalError
 from pointsman.landing.forge import Check, CheckState, Draft, Forge, ForgeAway, ForgeRefused, Request
 from pointsman.landing.forge.choice import forge_of, token_for
 from pointsman.landing.forge.credentials import UnusableToken, git_variables, own_environment
@@ -136,8 +136,9 @@ class Proposals:
         ]
         for entry in entries:
             said = await self.news_of(entry)
-            if said:
-                await client.landing.report(agent_id, entry, entry.epoch, **said)
+            with contextlib.suppress(TerminalError):  # another look was first
+                if said:
+                    await client.landing.report(agent_id, entry, entry.epoch, **said)
 
     async def news_of(self, entry: pb.Entry) -> Mapping[str, pb.LandingFinding | pb.AtCommit]:
         """What the forge says that the entry does not know; nothing where it only has to wait."""

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import requests
 from requests.adapters import BaseAdapter
 
-from tests.helpers.github_schema import completed, operation_of, problems_of, sampled_problems
+from tests.helpers.rest_schema import GITHUB
 
 LOGS = "logs.github.test"
 """Where logs are: another place than the API, which sends whoever asks there."""
@@ -73,14 +73,14 @@ class FakeGitHub(BaseAdapter):
     def answer(self, method: str, path: str, query: str, content: bytes) -> tuple[int, Any]:
         """Status and answer of a request, which is held against its description."""
         body, asked = json.loads(content) if content else None, dict(parse_qsl(query))
-        self.problems += problems_of(method, path, asked, body)
+        self.problems += GITHUB.problems_of(method, path, asked, body)
         self.asked[f"{method} {re.sub('[0-9a-f]{40}|[0-9]+', 'N', path)}"] += 1
         status, answer = getattr(self, f"_{method.lower()}")(path.split("/", 4)[4], asked, body)
-        operation = operation_of(method, path)
+        operation = GITHUB.operation_of(method, path)
         if operation is None or status >= 400:
             return int(status), answer
-        whole = completed(operation, status, answer)
-        self.problems += sampled_problems(operation, status, whole)
+        whole = GITHUB.completed(operation, status, answer)
+        self.problems += GITHUB.sampled_problems(operation, status, whole)
         return int(status), whole
 
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:

@@ -3,13 +3,15 @@
 import asyncio
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-VARIABLES = ("POINTSMAN_FORGE_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+OWN_VARIABLE = "POINTSMAN_FORGE_TOKEN"
+GITHUB_VARIABLES = (OWN_VARIABLE, "GH_TOKEN", "GITHUB_TOKEN")
+GITLAB_VARIABLES = (OWN_VARIABLE, "GITLAB_TOKEN")
 FILE_VARIABLE = "POINTSMAN_FORGE_TOKEN_FILE"
 GH_SECONDS = 10.0
 OTHERS = 0o077
@@ -32,13 +34,16 @@ class Token:
 
 
 async def find_token(environment: Mapping[str, str], host: str = "github.com") -> Token | None:
-    """The first that is there: a variable, the file that a variable names, what `gh` has for the host."""
-    for name in VARIABLES:
+    """GitHub's token, the first that is there: a variable, the file that a variable names, what `gh` has for the host."""
+    return named_token(environment, GITHUB_VARIABLES) or await _ask_gh(host)
+
+
+def named_token(environment: Mapping[str, str], variables: Sequence[str]) -> Token | None:
+    """The token in the first of these variables, or in the file that a variable names."""
+    for name in variables:
         if environment.get(name):
             return Token(environment[name].strip())
-    if environment.get(FILE_VARIABLE):
-        return _read(Path(environment[FILE_VARIABLE]))
-    return await _ask_gh(host)
+    return _read(Path(environment[FILE_VARIABLE])) if environment.get(FILE_VARIABLE) else None
 
 
 def _read(path: Path) -> Token:

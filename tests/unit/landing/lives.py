@@ -1,5 +1,6 @@
 """Lives of pull requests, written by a die: what the forge, the reviewers, the linked runs and kill -9 do."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.landing.forge import ForgeAway
 from pointsman.landing.forge.credentials import Token
 from pointsman.landing.forge.github import GitHub
+from pointsman.landing.forge.gitlab import GitLab
 from pointsman.landing.messages import Story
 from pointsman.landing.proposals import Proposals
 from pointsman.landing.steps import Step
@@ -18,6 +20,7 @@ from pointsman.services.orchestrator.domain.landing import commands
 from pointsman.services.orchestrator.domain.landing.enums import EntryState, Way
 from pointsman.services.orchestrator.domain.landing.model import Terms, Work
 from tests.helpers.github import FakeGitHub, check_run, review
+from tests.helpers.gitlab import FakeGitLab
 from tests.unit.landing.queues import Killed, MemoryClient, chance
 
 ENTRY = "entry_1"
@@ -29,9 +32,12 @@ def commit_of(text: str) -> str:
     return hashlib.sha1(text.encode()).hexdigest()
 
 
-def fake_forge(fake: FakeGitHub) -> GitHub:
-    forge = GitHub("o", "r", Token("ghp_secret_of_the_forge"))
-    forge._session.mount("https://", fake)
+def fake_forge(fake: FakeGitHub) -> GitHub | GitLab:
+    """The client of a fake forge, as its remote would choose it."""
+    token = Token("ghp_secret_of_the_forge")
+    is_gitlab = isinstance(fake, FakeGitLab)
+    forge = GitLab("o/r", token, "https://gitlab.test/api/v4") if is_gitlab else GitHub("o", "r", token)
+    forge.rest.session.mount("https://", fake)
     return forge
 
 
@@ -46,6 +52,7 @@ class Life:
     kills: int = 0
     throws: int = 0
     runs: int = 0
+    woken_twice: bool = False
     happened: list[str] = field(default_factory=list)
 
     def throw(self, sides: int) -> int:
@@ -93,9 +100,16 @@ class Life:
             self.linked_run()
         elif self.status is EntryState.PROPOSED:
             self.happen()
-            await proposals.look(self.client, "one", "repository")
+            await self.look(proposals)
         else:
             await self.round(proposals)
+
+    async def look(self, proposals: Proposals) -> None:
+        """One look, or two at once where a webhook came twice."""
+        looks = [proposals.look(self.client, "one", "repository") for _ in range(1 + self.woken_twice)]
+        self.woken_twice = False
+        for failed in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
+            raise failed
 
     async def round(self, proposals: Proposals) -> None:
         """What an integrator does with an entry that is to be proposed."""
@@ -157,6 +171,7 @@ class Life:
         yield "comment", lambda: pull.comments.append("nice")
         yield "dirty", set_state("mergeable_state", "dirty")
         yield "closed", set_state("state", "closed")
+        yield "woken twice", lambda: setattr(self, "woken_twice", True)
         yield "limited", lambda: self.fake.trouble.append((403, {"Retry-After": "1"}))
         yield "broken", lambda: self.fake.trouble.extend([(502, {}), (500, {})])
         yield "lost", lambda: self.fake.lost.append("GET")

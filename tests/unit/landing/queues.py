@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from grpc import StatusCode
+
 from pointsman.api.handoff.v1.delivery_pb2 import Deliverable, Delivery
 from pointsman.api.handoff.v1.handoff_pb2 import Claim
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
@@ -58,7 +60,7 @@ class Landing:
         try:
             decision = decide(self.entries.get(command.entity_id), command, NOW)
         except Refusal as refusal:
-            raise StateForbids(str(refusal.reason), refusal.message) from None  # type: ignore[call-arg, arg-type]
+            raise StateForbids(str(refusal.reason), StatusCode.FAILED_PRECONDITION, refusal.message) from None
         state: Any = self.entries.get(command.entity_id)
         for event in decision.events:
             state = apply(state, event, NOW)

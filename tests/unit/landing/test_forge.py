@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import requests
 
 from pointsman.api.handoff.v1 import delivery_pb2, handoff_pb2, proof_pb2, work_pb2
 from pointsman.api.orchestrator.v1 import evidence_pb2
@@ -13,10 +14,12 @@ from pointsman.landing.forge import CheckState, Draft, ForgeAway, ForgeRefused
 from pointsman.landing.forge.choice import forge_of, host_and_path, token_for, without_secrets
 from pointsman.landing.forge.credentials import Token, UnusableToken, find_token, git_variables
 from pointsman.landing.forge.github import GitHub
+from pointsman.landing.forge.gitlab import GitLab, check_of
 from pointsman.landing.forge.plain import PlainRemote
 from pointsman.landing.request_body import MAX_BODY, RequestContent, marker, request_body
-from tests.helpers.github import FakeGitHub, check_run
-from tests.helpers.github_schema import completed, operation_of, problems_of, problems_of_answer
+from tests.helpers.github import FakeGitHub, check_run, review
+from tests.helpers.gitlab import FakeGitLab
+from tests.helpers.rest_schema import GITHUB
 from tests.unit.landing.lives import commit_of, fake_forge
 
 SECRET = "ghp_secret_of_the_forge"
@@ -57,26 +60,60 @@ async def test_every_page_is_read_and_the_last_word_of_a_reviewer_counts() -> No
     assert fake.problems == []
 
 
+async def test_jobs_threads_and_reviewers_of_gitlab_are_read_as_checks_and_reviews() -> None:
+    fake = FakeGitLab(heads={"pointsman/run_1": commit_of("head")}, logs={3: "red"})
+    forge = fake_forge(fake)
+    number = (await forge.open(DRAFT)).number
+    conclusions = ("success", None, "failure")
+    fake.checks = {commit_of("head"): [check_run(place, said) for place, said in enumerate(conclusions, 1)]}
+    checks = await forge.checks(commit_of("head"))
+    assert [check.state for check in checks] == [CheckState.PASSED, CheckState.PENDING, CheckState.FAILED]
+    assert [await forge.log_of(check) for check in checks] == ["", "", "red"]
+    fake.pulls[0].reviews = [review(commit_of("old"), "rename it"), review(commit_of("head"), "and test it")]
+    (asked,) = await forge.reviews(number)
+    assert (asked.author, asked.asks_for_changes, asked.commit, asked.text) == (
+        "grace", True, commit_of("head"), "and test it",
+    )  # fmt: skip
+    fake.open_threads = True
+    assert [(one.commit, one.text) for one in await forge.reviews(number)] == [
+        (commit_of("old"), "rename it"), (commit_of("head"), "and test it"),
+    ]  # fmt: skip
+    assert fake.problems == []
+
+
+def test_what_may_fail_is_skipped_or_waits_for_a_hand_does_not_hold_a_merge_request_up() -> None:
+    states = {
+        status: check_of({"id": 1, "name": "ci", "status": status, "allow_failure": may_fail}).state
+        for status, may_fail in (("failed", True), ("skipped", False), ("manual", False), ("canceled", False))
+    }
+    assert states == {
+        **dict.fromkeys(("failed", "skipped", "manual"), CheckState.PASSED),
+        "canceled": CheckState.FAILED,
+    }
+
+
 def test_a_request_that_the_description_does_not_know_is_noticed() -> None:
-    assert problems_of("GET", "/repos/o/r/branches", {}, None)
-    assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a"}) == ["'base' is a required property"]
-    assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a", "base": "b", "labels": []}) == ["field labels"]
-    assert problems_of("POST", "/repos/o/r/pulls", {}, {"head": 7, "base": "b"}) == ["7 is not of type 'string'"]
-    assert problems_of("GET", "/repos/o/r/pulls", {"state": "merged"}, None) == ["query state=merged"]
-    assert problems_of("GET", "/repos/o/r/pulls", {"page": "two", "colour": "red"}, None) == [
+    assert GITHUB.problems_of("GET", "/repos/o/r/branches", {}, None)
+    assert GITHUB.problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a"}) == ["'base' is a required property"]
+    assert GITHUB.problems_of("POST", "/repos/o/r/pulls", {}, {"head": "a", "base": "b", "labels": []}) == [
+        "field labels"
+    ]
+    assert GITHUB.problems_of("POST", "/repos/o/r/pulls", {}, {"head": 7, "base": "b"}) == ["7 is not of type 'string'"]
+    assert GITHUB.problems_of("GET", "/repos/o/r/pulls", {"state": "merged"}, None) == ["query state=merged"]
+    assert GITHUB.problems_of("GET", "/repos/o/r/pulls", {"page": "two", "colour": "red"}, None) == [
         "query page=two",
         "query colour=red",
     ]
 
 
 def test_an_answer_that_the_description_does_not_know_is_noticed() -> None:
-    operation = operation_of("GET", "/repos/o/r/pulls/1")
+    operation = GITHUB.operation_of("GET", "/repos/o/r/pulls/1")
     assert operation is not None
-    least = completed(operation, 200, {})
-    assert problems_of_answer(operation, 200, least) == []
+    least = GITHUB.completed(operation, 200, {})
+    assert GITHUB.problems_of_answer(operation, 200, least) == []
     for wrong in ({**least, "number": "one"}, {**least, "state": "merged"}, {"number": 1}):
-        assert problems_of_answer(operation, 200, wrong)
-    assert problems_of_answer(operation, 201, least)
+        assert GITHUB.problems_of_answer(operation, 200, wrong)
+    assert GITHUB.problems_of_answer(operation, 201, least)
 
 
 async def test_the_least_answers_that_the_description_allows_are_understood() -> None:
@@ -130,6 +167,18 @@ async def test_the_token_is_shown_to_its_forge_only_and_printed_nowhere() -> Non
         await forge.open(DRAFT)
     assert SECRET not in f"{refused.value!r}{forge!r}"
     assert isinstance(await forge_of("git@github.com:o/r.git", environment), GitHub)
+
+
+async def test_each_forge_sees_its_own_token_and_never_that_of_the_other() -> None:
+    both = {"GH_TOKEN": SECRET, "GITLAB_TOKEN": "glpat_secret", "CI_SERVER_URL": "https://git.example.test"}
+    assert await token_for("https://github.com/o/r.git", both) == Token(SECRET)
+    assert await token_for("https://git.example.test/group/sub/r.git", both) == Token("glpat_secret")
+    assert await token_for("https://gitlab.com/o/r.git", both) is None, "the server of the environment is another"
+    assert await token_for("https://git.example.test/o/r", {**both, "GITLAB_TOKEN": ""}) is None
+    forge = await forge_of("git@git.example.test:group/sub/r.git", both)
+    assert isinstance(forge, GitLab)
+    sent = forge.rest.session.prepare_request(requests.Request("GET", "https://git.example.test"))
+    assert [value for value in sent.headers.values() if "secret" in value] == ["glpat_secret"]
 
 
 def test_addresses_are_read_in_every_form_and_shown_without_passwords() -> None:

@@ -1,4 +1,4 @@
-"""Two hundred lives of a pull request, all merged or asked; no second push, request or comment, whenever it is killed."""
+"""Two hundred lives of a pull request with each forge, all merged or asked; no second push, request or comment, whenever it is killed."""
 
 from collections import Counter
 
@@ -7,10 +7,14 @@ import pytest
 from pointsman.landing.steps import Step
 from pointsman.services.orchestrator.domain.landing.enums import EntryState
 from pointsman.services.orchestrator.domain.landing.model import MAX_LINKS
+from tests.helpers.github import FakeGitHub
+from tests.helpers.gitlab import FakeGitLab
 from tests.unit.landing.lives import ENTRY, REST, Life
 from tests.unit.landing.queues import Killed, die_at
 
 LIVES = 200
+"""With each forge."""
+FORGES = (FakeGitHub, FakeGitLab)
 FORGE_STEPS = (
     Step.BRANCH_PUSHED, Step.REQUEST_LOOKED_UP, Step.REQUEST_OPENED, Step.REQUEST_REPORTED, Step.FORGE_READ,
     Step.COMMENT_LOOKED_UP, Step.COMMENTED,
@@ -26,33 +30,32 @@ def nothing_twice(life: Life) -> None:
     assert life.fake.problems == [], "every request is as the description has it"
 
 
-@pytest.mark.parametrize("group", range(10))
-async def test_every_life_ends_merged_or_asked(group: int) -> None:
-    for number in range(LIVES // 10):
-        life = Life(f"{group}/{number}")
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("forge", FORGES)
+async def test_every_life_ends_merged_or_asked_and_they_meet_everything_that_can_happen(
+    forge: type[FakeGitHub],
+) -> None:
+    met: Counter[str] = Counter()
+    ends: Counter[EntryState] = Counter()
+    for number in range(LIVES):
+        life = Life(f"{number % 10}/{number // 10}", forge())
         await life.live()
         assert life.status in REST, life.happened
         nothing_twice(life)
         assert len(life.client.landing.entries[ENTRY].links) <= MAX_LINKS
-
-
-async def test_the_lives_meet_everything_that_can_happen() -> None:
-    met: Counter[str] = Counter()
-    ends: Counter[EntryState] = Counter()
-    for group in range(10):
-        for number in range(LIVES // 10):
-            life = Life(f"{group}/{number}")
-            await life.live()
-            met.update(life.happened)
-            ends[life.status] += 1
+        met.update(life.happened)
+        ends[life.status] += 1
     wanted = "merged green pending red flaky review approved comment dirty closed limited broken lost unheard Killed ForgeAway"
-    assert {name for name in wanted.split() if met[name] < 5} == set()
+    assert {name for name in (*wanted.split(), "woken twice") if met[name] < 5} == set()
     assert min(ends.values()) > 20
 
 
+@pytest.mark.parametrize("forge", FORGES)
 @pytest.mark.parametrize("step", FORGE_STEPS)
-async def test_killed_at_every_step_of_a_pull_request_nothing_happens_twice(step: Step) -> None:
-    life = Life("fixed")
+async def test_killed_at_every_step_of_a_pull_request_nothing_happens_twice(
+    step: Step, forge: type[FakeGitHub]
+) -> None:
+    life = Life("fixed", forge())
     happenings = iter(["red", "merged"])
 
     def happen() -> None:
@@ -76,8 +79,11 @@ async def test_killed_at_every_step_of_a_pull_request_nothing_happens_twice(step
     assert sum("<!-- pointsman:" in text for text in pull.comments) == 1
 
 
-async def test_what_a_reviewer_said_about_an_older_commit_was_answered_by_the_newer_one() -> None:
-    life = Life("review")
+@pytest.mark.parametrize("forge", FORGES)
+async def test_what_a_reviewer_said_about_an_older_commit_was_answered_by_the_newer_one(
+    forge: type[FakeGitHub],
+) -> None:
+    life = Life("review", forge())
     life.begin()
     for name in ("", "review", "", "", "green", "merged"):
         if name:
