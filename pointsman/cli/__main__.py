@@ -1,19 +1,22 @@
 """The `pointsman` command: runs the command that the first argument names, and maps failures to exit codes."""
 
 import difflib
+import os
 import sys
 from collections.abc import Sequence
 
 from pointsman.cli.commands import COMMANDS, Group
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_MEANINGS, EXIT_UNREACHABLE, EXIT_USAGE
 from pointsman.cli.render.terminal import protect_terminal
+from pointsman.cli.session.contexts import NAMED, apply_context
 
 HELP = ("--help", "-h")
+CONTEXT = "--context"
 
 
 def main() -> None:
     """Runs the command that the first argument names."""
-    name, *arguments = sys.argv[1:] or ["--help"]
+    name, *arguments = _with_context(sys.argv[1:]) or ["--help"]
     if name == "help" and arguments:
         name, arguments = arguments[0], [*arguments[1:], "--help"]
     if name in (*HELP, "help"):
@@ -29,12 +32,28 @@ def main() -> None:
         sys.exit(EXIT_USAGE)
 
 
+def _with_context(words: Sequence[str]) -> list[str]:
+    """Takes `--context NAME` from before the command."""
+    first, *rest = words or [""]
+    given, has_value, name = first.partition("=")
+    if given != CONTEXT:
+        return list(words)
+    if not has_value:
+        name, rest = (rest or [""])[0], rest[1:]
+    if not name:
+        print("pointsman: --context needs a name; `pointsman context list` lists them", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
+    os.environ[NAMED] = name
+    return list(rest)
+
+
 def _run(name: str, arguments: Sequence[str]) -> None:
     from pointsman.client.errors import CallFailed, Unavailable
     from pointsman.credentials.folder import UnusableCredentials
     from pointsman.services.chassis.core.errors import Code, Refusal
 
     protect_terminal()
+    apply_context(name, arguments, os.environ)
     app = COMMANDS[name].load()
     app.pretty_exceptions_enable = False
     try:
@@ -73,7 +92,7 @@ def _unknown(name: str) -> str:
 
 
 def _help() -> str:
-    lines = ["usage: pointsman COMMAND [OPTIONS]"]
+    lines = ["usage: pointsman [--context NAME] COMMAND [OPTIONS]"]
     for group in Group:
         lines += ["", group]
         lines += [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items() if command.group is group]

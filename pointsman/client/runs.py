@@ -185,6 +185,12 @@ class Runs:
         """Counts of runs by what they need from people."""
         return await self._calls.call(self._stub.CountRuns, pb.CountRunsRequest())
 
+    async def projects(self) -> AsyncIterator[pb.ProjectSummary]:
+        """The projects that the caller has a part in, by name, with counts of their runs."""
+        async for page in self._calls.pages(self._stub.ListProjects, pb.ListProjectsRequest()):
+            for project in page.projects:
+                yield project
+
     async def label(self, run_id: str, labels: Mapping[str, str], request_id: str = "") -> Run:
         """Set labels of a run; an empty value takes one away."""
         request = pb.LabelRunRequest(request_id=request_id, run_id=run_id, labels=labels)

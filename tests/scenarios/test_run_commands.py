@@ -36,6 +36,8 @@ async def test_a_requirement_of_a_run_is_changed_by_a_command(tmp_path: Path) ->
         assert json.loads(printed)["intent"].endswith("and keep the old flag")
         assert (await here.ended(run.id)).intent.endswith("and keep the old flag")
         assert "patch_applied" in await here.moves(run.id)
+        code, printed = await command(tmp_path, "projects")
+        assert (code, printed.splitlines()[-1].split()) == (0, ["*", "local", "0", "0", "0", "0", "1", "0"]), printed
         code, printed = await command(tmp_path, "change", run.id, "and once more")
         assert (code, "COMPLETE" in printed) == (1, True), printed
         code, printed = await command(tmp_path, "change", "run_nope", "and once more")

@@ -92,6 +92,12 @@ COMMANDS: Mapping[str, Command] = {
     "runs": Command(
         loaders.runs, Group.LOOK, "list runs and who has to act", ("runs", "runs --state complete --limit 5")
     ),
+    "projects": Command(
+        loaders.projects,
+        Group.LOOK,
+        "list projects and how many of their runs need you",
+        ("projects", "projects --json"),
+    ),
     "show": Command(loaders.show, Group.LOOK, "show a run, its attempts and what it delivered", ("show last",)),
     "watch": Command(loaders.watch, Group.LOOK, "follow a run", ("watch last", "watch last --repo . --agent claude")),
     "logs": Command(
@@ -149,6 +155,12 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "serve": Command(loaders.serve, Group.OPERATE, "start one service", ("serve orchestrator",)),
     "migrate": Command(loaders.migrate, Group.OPERATE, "bring the stores' tables up to date", ("migrate",)),
+    "context": Command(
+        loaders.context,
+        Group.OPERATE,
+        "name control planes (server, project, credential) and choose one",
+        ("context add work --server plane.example:8443 --project team-a", "context use work", "context list"),
+    ),
     "config": Command(
         loaders.config, Group.OPERATE, "print every setting of a run here, and where it comes from", ("config",)
     ),

@@ -16,7 +16,7 @@ import typer
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.crew_options import CONTRACT
 from pointsman.cli.options.sandbox_options import IsolationOption, ReadOption
-from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.options.usage import ProjectOption, fail_usage
 from pointsman.cli.session.checkout_space import TreeTooLarge, checkout_notes_on_size
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.usable_repository import repository_at
@@ -77,7 +77,7 @@ def agent(  # noqa: PLR0913 - one parameter per option
         str, typer.Option(help="Play coder, reviewer and researcher without a model: success, failure, …")
     ] = "",
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Who works, as a line of JSON.")] = False,
 ) -> None:
     """Pull assignments and do them until stopped; the first Ctrl-C finishes what is in hand."""

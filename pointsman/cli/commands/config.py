@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from pointsman._shared.hours import Hours
+from pointsman.cli.session.contexts import origin_of
 from pointsman.cli.session.repository import read_project
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.cli.session.worker_settings import WorkerSettings
@@ -33,6 +34,7 @@ OPTIONS: Mapping[str, str] = {
     "budget.assignments": "--budget assignments=…",
     "budget.tokens": "--budget tokens=…",
     "server": "--server",
+    "project": "--project",
 }
 """The options of `pointsman run` that take the place of a setting."""
 
@@ -84,13 +86,15 @@ def _environment_settings() -> Iterator[Setting]:
     values = {
         "data": (str(stores.directory), "POINTSMAN_DATA"),
         "server": (os.environ.get("POINTSMAN_SERVER", ""), "POINTSMAN_SERVER"),
+        "project": (os.environ.get("POINTSMAN_PROJECT", "local"), "POINTSMAN_PROJECT"),
+        "credential": (os.environ.get("POINTSMAN_CLIENT_TOKEN", ""), "POINTSMAN_CLIENT_TOKEN"),
         "worker.tree_entries": (worker.tree_entries, "POINTSMAN_WORKER_TREE_ENTRIES"),
         "worker.tree_bytes": (worker.tree_bytes, "POINTSMAN_WORKER_TREE_BYTES"),
         "worker.tree_depth": (worker.tree_depth, "POINTSMAN_WORKER_TREE_DEPTH"),
         "worker.forge_seconds": (worker.forge_seconds, "POINTSMAN_WORKER_FORGE_SECONDS"),
     }
     for name, (value, variable) in values.items():
-        origin = f"environment {variable}" if variable in os.environ else "default"
+        origin = origin_of(variable, os.environ) or "default"
         yield Setting(name, value, origin, OPTIONS.get(name, ""))
 
 

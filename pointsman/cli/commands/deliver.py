@@ -14,7 +14,7 @@ from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.crew_options import AgentOption, CommandOption, ResolverOption
 from pointsman.cli.options.run_options import parse_budget
 from pointsman.cli.options.sandbox_options import EnvironmentOption, ReadOption
-from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.options.usage import ProjectOption, fail_usage
 from pointsman.cli.render.entries import entry_lines
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.render.run_progress import QuietView, view_for
@@ -52,7 +52,7 @@ def deliver(  # noqa: PLR0913 - one parameter per option
     env: EnvironmentOption = None,
     read: ReadOption = None,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project of the run.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
     """Fetch what a run has accepted and put it on a new branch; with --onto or [deliver], land it on another one.

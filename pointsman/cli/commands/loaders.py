@@ -72,6 +72,20 @@ def agents() -> "Typer":
     return app
 
 
+def projects() -> "Typer":
+    """`pointsman projects`."""
+    from pointsman.cli.commands.projects import app
+
+    return app
+
+
+def context() -> "Typer":
+    """`pointsman context`."""
+    from pointsman.cli.commands.context import app
+
+    return app
+
+
 def runs() -> "Typer":
     """`pointsman runs`."""
     from pointsman.cli.commands.runs import app

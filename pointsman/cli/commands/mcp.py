@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pointsman.cli.options.extras import require_extra
-from pointsman.cli.options.usage import project_name
+from pointsman.cli.options.usage import ProjectOption
 from pointsman.cli.session.clone_workplace import CloneWorkplace
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.client import Terms, connect
@@ -24,7 +24,7 @@ def mcp(
     *,
     repo: Annotated[Path | None, typer.Option(help="The git repository; default: the one here, if any.")] = None,
     server: Annotated[str, typer.Option(help="Address of the control plane; default: the running one.")] = "",
-    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     as_json: Annotated[bool, typer.Option("--json", help="As it is anyway.")] = True,  # noqa: ARG001 - every command takes it
 ) -> None:
     """Serve runs as tools, tasks and resources to an MCP client, with the operator's credential; the client starts it."""

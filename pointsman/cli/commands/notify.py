@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pointsman.cli.options.usage import fail_usage, project_name, split_command
+from pointsman.cli.options.usage import ProjectOption, fail_usage, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.notifying import Notifier, notifier_for
 from pointsman.cli.session.repository import read_project
@@ -35,7 +35,7 @@ def notify(  # noqa: PLR0913 - one parameter per option
     escalate: Annotated[str, typer.Option(help="Address of a second receiver of the same kind.")] = "",
     escalate_minutes: Annotated[int, typer.Option(help="Notify it after so long without an answer.")] = 0,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Nothing is printed.")] = False,  # noqa: ARG001 - every command takes it
 ) -> None:
     """Follow all runs and tell about each question, at least once and with the question's id; runs until it is stopped.

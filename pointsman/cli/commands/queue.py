@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
-from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.options.usage import ProjectOption, fail_usage
 from pointsman.cli.render.entries import entry_lines, entry_table
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.landing import integrator_for
@@ -106,7 +106,7 @@ def work(
     repo: Annotated[Path, typer.Option(help="The git repository to land in.")] = Path(),
     push: Annotated[list[str] | None, typer.Option(metavar="REMOTE", help="A remote that may be pushed to.")] = None,
     server: ServerAt = "",
-    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     as_json: Annotated[bool, typer.Option("--json", help="Who works, as a line of JSON.")] = False,
 ) -> None:
     """Land entries of a repository until stopped."""

@@ -55,7 +55,7 @@ from pointsman.cli.options.sandbox_options import (
     ReadOption,
     RepositoryOption,
 )
-from pointsman.cli.options.usage import project_name, split_command
+from pointsman.cli.options.usage import ProjectOption, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
@@ -149,7 +149,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
     no_baseline: BaselineOption = False,
     detach: Annotated[bool, typer.Option("--detach", help="Submit, print the run's id, and leave.")] = False,
     server: Annotated[str, typer.Option(help="Address of the control plane.")] = "",
-    project: Annotated[str, typer.Option(help="The project to work in.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     verbose: VerboseOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events as JSON lines.")] = False,
 ) -> None:

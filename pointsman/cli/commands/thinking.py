@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.options.usage import project_name
+from pointsman.cli.options.usage import ProjectOption
 from pointsman.cli.session.router_client import NotRecorded, decide_and_record, require_recording
 
 OPTIONS = ("--local-command", "--web-command")
@@ -28,7 +28,7 @@ def thinking(  # noqa: PLR0913 - the options of the command
     local_command: Annotated[str, typer.Option(help="full: the command that does the first step.")] = "",
     web_command: Annotated[str, typer.Option(help="full: the command that does the second step.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide without recording the decision.")] = False,
-    project: Annotated[str, typer.Option(help="The project.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     server: Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="The envelope as JSON instead of YAML.")] = False,
 ) -> None:

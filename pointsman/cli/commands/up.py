@@ -20,7 +20,7 @@ from pointsman.cli.options.crew_options import (
 )
 from pointsman.cli.options.sandbox_options import EnvironmentOption, IsolationOption, ReadOption, RepositoryOption
 from pointsman.cli.options.server import server_settings
-from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.options.usage import ProjectOption, fail_usage
 from pointsman.cli.session.crew import CrewOptions
 from pointsman.cli.session.embedding import claim_for_up
 from pointsman.cli.session.resident_crew import NO_CREW, ResidentCrew, resident_crew
@@ -65,7 +65,7 @@ def up(  # noqa: PLR0913 - one parameter per option
     parallel: ParallelOption = 0,
     env: EnvironmentOption = None,
     read: ReadOption = None,
-    project: Annotated[str, typer.Option(help="The project the crew works in.", callback=project_name)] = "local",
+    project: ProjectOption = "local",
     _isolation: IsolationOption = "",
     log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
     insecure_loopback: Annotated[

@@ -1,7 +1,7 @@
 """Usage errors, and checks of option values that several commands share."""
 
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -30,3 +30,9 @@ def project_name(given: str) -> str:
     if not (given.isascii() and given.isprintable()):
         raise typer.BadParameter("a project's name has 1 to 64 letters, digits, '_', '.' or '-'")
     return given
+
+
+ProjectOption = Annotated[
+    str,
+    typer.Option("--project", envvar="POINTSMAN_PROJECT", help="The project to work in.", callback=project_name),
+]

@@ -10,7 +10,7 @@ import typer
 from google.protobuf.message import Message
 
 from pointsman.cli.exit_codes import EXIT_FAILED
-from pointsman.cli.options.usage import fail_usage, project_name
+from pointsman.cli.options.usage import ProjectOption, fail_usage
 from pointsman.cli.render.json_output import as_dict
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.client import CallFailed, Client, Terms
@@ -20,7 +20,7 @@ SomeRunId = Annotated[
     str, typer.Argument(metavar="[RUN]", help="The run's id, its beginning, or `last`; none where options select runs.")
 ]
 ServerAt = Annotated[str, typer.Option("--server", help="Address of the control plane.")]
-InProject = Annotated[str, typer.Option("--project", help="The project of the run.", callback=project_name)]
+InProject = ProjectOption
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 
 

@@ -7,6 +7,7 @@ LOCAL = "local"
 ENGINE = "engine"
 EVERY_CAPABILITY = "*"
 """Grants every capability; only where it is written, never because the field is missing."""
+EVERY_PROJECT = "*"
 ENGINE_REQUESTS = "engine:"
 """The prefix of the service's own request ids; clients may not use it, because effect ids can be guessed."""
 
@@ -34,6 +35,8 @@ class Caller:
     """A digest of the method and the whole request: the same request_id must come with the same one."""
     capabilities: frozenset[str] = frozenset()
     """The kinds of work that the principal may be handed, such as `code` or `verify`; their meaning is the context's."""
+    projects: frozenset[str] = frozenset()
+    """The projects that the principal has a part in, or EVERY_PROJECT."""
 
     def may(self, capability: str) -> bool:
         """Whether the principal may be handed work of this kind."""

@@ -12,11 +12,11 @@ from google.protobuf.descriptor import MethodDescriptor
 
 from pointsman.api.common.v1 import common_pb2
 from pointsman.credentials.folder import CredentialFolder
-from pointsman.services.chassis.core.caller import Role
+from pointsman.services.chassis.core.caller import EVERY_PROJECT, Role
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles, check_pair, read_authority
-from pointsman.services.chassis.rpc.grants import EVERY_PROJECT, LOCAL_GRANT, Grant, read_access
+from pointsman.services.chassis.rpc.grants import LOCAL_GRANT, Grant, read_access
 from pointsman.services.chassis.rpc.loopback import LoopbackTokens
 from pointsman.services.chassis.rpc.tokens import claims_of, read_keys
 
@@ -82,7 +82,7 @@ class Access:
         if project not in grant.projects and EVERY_PROJECT not in grant.projects:
             raise Refusal(
                 Reason.PERMISSION_DENIED,
-                f"{grant.name} has no part in project {project}",
+                f"{grant.name} has no part in project {project}; name one that it has (--project, or the header pointsman-project)",
                 metadata={"method": access.method, "role": ""},
             )
         if not grant.roles & access.roles:

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, LOCAL, Role
+from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, EVERY_PROJECT, LOCAL, Role
 from pointsman.services.chassis.core.errors import invalid_field
-
-EVERY_PROJECT = "*"
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,11 +10,11 @@ import jwt
 from pointsman._shared.system_time import now_seconds
 from pointsman.credentials.folder import CredentialFolder, CredentialRole, UnusableCredentials
 from pointsman.credentials.tokens import AUDIENCE
-from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, Role
+from pointsman.services.chassis.core.caller import EVERY_CAPABILITY, EVERY_PROJECT, Role
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.errors import invalid_field
 from pointsman.services.chassis.rpc.file_watcher import WatchedFiles
-from pointsman.services.chassis.rpc.grants import EVERY_PROJECT, Grant
+from pointsman.services.chassis.rpc.grants import Grant
 
 ALGORITHM = "HS256"
 MAX_KNOWN_TOKENS = 4096

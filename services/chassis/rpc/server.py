@@ -295,7 +295,14 @@ class Server:
         current_request.set(request)
         grant = self._access.authenticate(context, metadata)
         self._access.authorize(grant, project, method.access)
-        caller = Caller(grant.name, project, grant.roles, traceparent, capabilities=grant.capabilities)
+        caller = Caller(
+            grant.name,
+            project,
+            grant.roles,
+            traceparent,
+            capabilities=grant.capabilities,
+            projects=grant.projects,
+        )
         if request is None:
             return caller
         valid = validate(request, method.name)

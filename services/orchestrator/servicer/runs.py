@@ -6,7 +6,7 @@ from datetime import UTC
 from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence_pb
 from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
-from pointsman.services.chassis.core.caller import Caller
+from pointsman.services.chassis.core.caller import EVERY_PROJECT, Caller
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token
 from pointsman.services.orchestrator.config import OrchestratorSettings
@@ -65,6 +65,19 @@ class OrchestratorServicer:
             )
         )
         return encode.runs.counts(counted, position)
+
+    async def ListProjects(self, request: pb.ListProjectsRequest, caller: Caller) -> pb.ListProjectsResponse:
+        """The projects of the caller, with counts."""
+        key = page_key(request.page.page_token, str)
+        after, size = str(key[0]) if key else "", page_size(request.page)
+        named = None if EVERY_PROJECT in caller.projects else caller.projects
+        found = await self._store.store.database.read(
+            lambda connection: self._store.attention.projects(connection, named, after, size)
+        )
+        return pb.ListProjectsResponse(
+            projects=[encode.runs.project(name, counted) for name, counted in found],
+            next_page_token=page_token(found[-1][0]) if len(found) == size else "",
+        )
 
     async def ChangeRequirement(
         self, request: pb.ChangeRequirementRequest, caller: Caller

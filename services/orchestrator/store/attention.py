@@ -1,6 +1,6 @@
 """What runs need from people: who works on each, how many no agent can take, and counts by kind."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, func, literal_column, select
@@ -45,6 +45,26 @@ class RunAttention:
             counts = self._count(connection, project)
             self._counted[project] = (now_us, counts)
         return counts
+
+    def projects(
+        self, connection: Connection, named: Collection[str] | None, after: str, size: int
+    ) -> list[tuple[str, RunCounts]]:
+        """Counts of the projects after a name, in order: of those that are named, or of all that have runs."""
+        if named is not None:
+            found = sorted(name for name in named if name > after)[:size]
+        else:
+            found = self._stored_projects(connection, after, size)
+        return [(name, self.counts(connection, name)) for name in found]
+
+    def _stored_projects(self, connection: Connection, after: str, size: int) -> list[str]:
+        """Each is one step in the index: DISTINCT would read every run."""
+        found: list[str] = []
+        while len(found) < size:
+            name = connection.execute(self._sql.next_project, {"after": found[-1] if found else after}).scalar_one()
+            if name is None:
+                break
+            found.append(name)
+        return found
 
     def _count(self, connection: Connection, project: str) -> RunCounts:
         live = connection.execute(self._sql.live, {"project": project}).one()
@@ -134,3 +154,4 @@ class _Statements:
             .subquery()
         )
         self.ended = select(func.count()).select_from(some)
+        self.next_project = select(func.min(index.project)).where(index.project > bindparam("after", type_=String))

@@ -45,7 +45,8 @@ LEAST = {
     },
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {
-        "viewer": "GetRun ListRuns CountRuns WatchRun WatchChanges ListTransitions GetDelivery GetEvidence GetMachine",
+        "viewer": "GetRun ListRuns CountRuns ListProjects WatchRun WatchChanges ListTransitions GetDelivery GetEvidence "
+        "GetMachine",
         "operator": "Submit ChangeRequirement Answer CancelRun LabelRun Rerun ChangeRuns",
     },
     "PipelineService": {

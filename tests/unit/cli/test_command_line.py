@@ -76,7 +76,7 @@ def test_an_unknown_command_names_the_nearest(
     assert called(monkeypatch, "shwo") == 2
     assert capsys.readouterr().err == "pointsman: unknown command 'shwo'; did you mean `pointsman show`?\n"
     assert called(monkeypatch, "zzzzzz") == 2
-    assert "usage: pointsman COMMAND" in capsys.readouterr().err
+    assert "usage: pointsman [--context NAME] COMMAND" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "example"), [(n, e) for n, command in COMMANDS.items() for e in command.examples])

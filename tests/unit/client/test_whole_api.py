@@ -79,6 +79,7 @@ async def use_runs(client: Client) -> None:
     assert (await client.runs.get(run.id)).intent == "fix the lexer"
     assert [one.id async for one in client.runs.all()] == [run.id]
     assert (await client.runs.counts()).newest_position
+    assert [project.name async for project in client.runs.projects()] == ["local"]
     assert (await client.runs.label(run.id, {"team": "a"})).labels == {"team": "a"}
     assert (await first(client.runs.watch(run.id))).seq == 1
     assert (await first(client.runs.changes())).position == 1

@@ -591,6 +591,104 @@ class CountRunsResponse(_message.Message):
 Global___CountRunsResponse: _TypeAlias = CountRunsResponse  # noqa: Y015
 
 @_typing.final
+class ListProjectsRequest(_message.Message):
+    """Asks for ListProjects."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> _common_pb2.Page:
+        """Which page."""
+
+    def __init__(
+        self,
+        *,
+        page: _common_pb2.Page | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProjectsRequest: _TypeAlias = ListProjectsRequest  # noqa: Y015
+
+@_typing.final
+class ListProjectsResponse(_message.Message):
+    """Answers ListProjects."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """For the next page; empty at the end."""
+    @_builtins.property
+    def projects(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProjectSummary]:
+        """The projects, by name."""
+
+    def __init__(
+        self,
+        *,
+        projects: _abc.Iterable[Global___ProjectSummary] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "projects", b"projects"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProjectsResponse: _TypeAlias = ListProjectsResponse  # noqa: Y015
+
+@_typing.final
+class ProjectSummary(_message.Message):
+    """A project and how many of its runs need what. Counts of ended runs stop at 100,000."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    NEEDS_YOU_FIELD_NUMBER: _builtins.int
+    STUCK_FIELD_NUMBER: _builtins.int
+    WORKING_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    CANCELLED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    needs_you: _builtins.int
+    """Runs with an open question."""
+    stuck: _builtins.int
+    """Runs for which nobody is there."""
+    working: _builtins.int
+    """Runs that go on by themselves."""
+    failed: _builtins.int
+    """Runs that ended by a fault."""
+    done: _builtins.int
+    """Runs that are complete."""
+    cancelled: _builtins.int
+    """Runs that were ended on purpose."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        needs_you: _builtins.int = ...,
+        stuck: _builtins.int = ...,
+        working: _builtins.int = ...,
+        failed: _builtins.int = ...,
+        done: _builtins.int = ...,
+        cancelled: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelled", b"cancelled", "done", b"done", "failed", b"failed", "name", b"name", "needs_you", b"needs_you", "stuck", b"stuck", "working", b"working"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectSummary: _TypeAlias = ProjectSummary  # noqa: Y015
+
+@_typing.final
 class ListRunsResponse(_message.Message):
     """Answers ListRuns."""
 

@@ -57,6 +57,11 @@ class OrchestratorServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsResponse.FromString,
                 _registered_method=True)
+        self.ListProjects = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.OrchestratorService/ListProjects',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListProjectsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListProjectsResponse.FromString,
+                _registered_method=True)
         self.ChangeRequirement = channel.unary_unary(
                 '/pointsman.api.orchestrator.v1.OrchestratorService/ChangeRequirement',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ChangeRequirementRequest.SerializeToString,
@@ -146,6 +151,13 @@ class OrchestratorServiceServicer:
 
     def CountRuns(self, request, context):
         """CountRuns counts a project's runs by what they ask of whoever looks. Errors: none of its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListProjects(self, request, context):
+        """ListProjects pages the projects that the caller has a part in, by name, with counts of their runs by what they need from people. A caller with a part in every project is answered those that have runs. Errors: INVALID_PAGE_TOKEN (page).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -257,6 +269,11 @@ def add_OrchestratorServiceServicer_to_server(servicer, server):
                     servicer.CountRuns,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsResponse.SerializeToString,
+            ),
+            'ListProjects': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListProjects,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListProjectsRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListProjectsResponse.SerializeToString,
             ),
             'ChangeRequirement': grpc.unary_unary_rpc_method_handler(
                     servicer.ChangeRequirement,
@@ -428,6 +445,33 @@ class OrchestratorService:
             '/pointsman.api.orchestrator.v1.OrchestratorService/CountRuns',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.CountRunsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListProjects(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.OrchestratorService/ListProjects',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListProjectsRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_orchestrator__pb2.ListProjectsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -26,6 +26,8 @@ class OrchestratorServiceStub:
     """ListRuns pages runs, newest first or latest end first. One call looks at 10,000 runs at the most: with a filter a page may be short, or empty, and still have a next one. Errors: INVALID_PAGE_TOKEN (page)."""
     CountRuns: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.CountRunsRequest, _orchestrator_pb2.CountRunsResponse]
     """CountRuns counts a project's runs by what they ask of whoever looks. Errors: none of its own."""
+    ListProjects: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ListProjectsRequest, _orchestrator_pb2.ListProjectsResponse]
+    """ListProjects pages the projects that the caller has a part in, by name, with counts of their runs by what they need from people. A caller with a part in every project is answered those that have runs. Errors: INVALID_PAGE_TOKEN (page)."""
     ChangeRequirement: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.ChangeRequirementRequest, _orchestrator_pb2.ChangeRequirementResponse]
     """ChangeRequirement adds to what is wanted; live work is cancelled and the plan patched. Errors: NOT_FOUND (no such run), STATE_FORBIDS (before PLAN_BASELINE, while a person is asked, after the end), LOST_RACE (a wave that passed is just being recorded)."""
     Answer: _aio.UnaryUnaryMultiCallable[_orchestrator_pb2.AnswerRequest, _orchestrator_pb2.AnswerResponse]
@@ -85,6 +87,14 @@ class OrchestratorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_orchestrator_pb2.CountRunsRequest, _abc.Awaitable[_orchestrator_pb2.CountRunsResponse]],
     ) -> _abc.Awaitable[_orchestrator_pb2.CountRunsResponse]:
         """CountRuns counts a project's runs by what they ask of whoever looks. Errors: none of its own."""
+
+    @_abc_1.abstractmethod
+    def ListProjects(
+        self,
+        request: _orchestrator_pb2.ListProjectsRequest,
+        context: _aio.ServicerContext[_orchestrator_pb2.ListProjectsRequest, _abc.Awaitable[_orchestrator_pb2.ListProjectsResponse]],
+    ) -> _abc.Awaitable[_orchestrator_pb2.ListProjectsResponse]:
+        """ListProjects pages the projects that the caller has a part in, by name, with counts of their runs by what they need from people. A caller with a part in every project is answered those that have runs. Errors: INVALID_PAGE_TOKEN (page)."""
 
     @_abc_1.abstractmethod
     def ChangeRequirement(

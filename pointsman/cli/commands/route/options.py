@@ -10,14 +10,14 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
-from pointsman.cli.options.usage import project_name
+from pointsman.cli.options.usage import ProjectOption
 from pointsman.cli.session.router_client import RouterCalls, StoreUnusable, router_calls
 
 Answer = TypeVar("Answer")
 AsJson = Annotated[bool, typer.Option("--json", help="The answer as JSON.")]
 Rules = Annotated[Path | None, typer.Option(help="A JSON file with rules of your own, added to the rule set.")]
 Server = Annotated[str, typer.Option(help="Address of the control plane; default: the one that runs, else the store.")]
-Project = Annotated[str, typer.Option(help="The project.", callback=project_name)]
+Project = ProjectOption
 DecisionId = Annotated[
     str, typer.Argument(metavar="DECISION", help="The decision's id, as `pointsman route` prints it.")
 ]

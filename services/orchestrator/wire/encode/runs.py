@@ -166,6 +166,19 @@ def counts(counted: RunCounts, newest_position: int) -> pb.CountRunsResponse:
     )
 
 
+def project(name: str, counted: RunCounts) -> pb.ProjectSummary:
+    """A project with how many of its runs ask what."""
+    return pb.ProjectSummary(
+        name=name,
+        needs_you=counted.needs_you,
+        stuck=counted.stuck,
+        working=counted.working,
+        failed=counted.failed,
+        done=counted.done,
+        cancelled=counted.cancelled,
+    )
+
+
 def _grades(it: Run) -> runs.GradeCounts:
     """What the tasks are worth, counted."""
     tasks = list(it.tasks.values())
