@@ -146,7 +146,7 @@ def _lease_rows(history: History, run: Run, ledger: _Ledger, rows: dict[str, Any
             )
         if (row.status in LIVE) != (assignment_id in run.assignments):
             yield history.violation("lease", work.seq, f"{assignment_id} is {row.status}, not so for the run")
-        if row.agent_id and row.agent_id == row.excluded_agent:
+        if row.agent_id and row.agent_id == row.excluded_agent and not row.excluded_principals:
             yield history.violation("lease", work.seq, f"{assignment_id} is judged by its author {row.agent_id}")
         if work.end is not None and work.end.end is AssignmentEnd.DONE and work.end.agent_id != row.agent_id:
             yield history.violation(

@@ -246,17 +246,19 @@ class DecisionBuilder:
 
     def risk(self, key: str, statement: str, **details: Any) -> None:
         """Note a risk that stays."""
-        self.emit(events.RisksNoted((Risk(key, statement, **details),)))
+        self.named_risks((Risk(key, statement, **details),))
 
     def named_risks(self, risks: Iterable[Risk], task_id: str = "") -> None:
-        """Note risks that an agent named; a key that stands for another risk already gets a number."""
-        known = {risk.key: risk.statement for risk in self.run.risks}
+        """Note risks; a key that stands for another risk already gets a number, so that no agent can take one of ours."""
+        known = {risk.key: risk for risk in self.run.risks}
         noted = []
         for risk in risks:
+            whole = replace(risk, task_id=risk.task_id or task_id)
             keys = chain((risk.key,), (f"{risk.key}-{number}" for number in count(2)))
-            key = next(key for key in keys if known.get(key, risk.statement) == risk.statement)
-            known[key] = risk.statement
-            noted.append(replace(risk, key=key, task_id=risk.task_id or task_id))
+            named = next(one for one in (replace(whole, key=key) for key in keys) if known.get(one.key, one) == one)
+            if named.key not in known:
+                known[named.key] = named
+                noted.append(named)
         if noted:
             self.emit(events.RisksNoted(tuple(noted)))
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, MetaData, bindparam, literal_column, select
 
 from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.storage.dialect import upsert
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.enums import WRITING, Capability
@@ -85,6 +86,12 @@ class Agents:
         self._present = select(*able, columns.agent_id, columns.principal).where(
             columns.last_seen_us > bindparam("oldest_us")
         )
+        self._namesake = select(columns.last_seen_us).where(
+            columns.project == bindparam("of_project"),
+            columns.agent_id == bindparam("of_agent"),
+            columns.principal.not_in(("", bindparam("of_principal"))),
+            columns.last_seen_us > bindparam("oldest_us"),
+        )
         self._forget = self.table.delete().where(
             columns.run_ids != literal_column("''"), columns.last_seen_us < bindparam("oldest_us")
         )
@@ -104,7 +111,11 @@ class Agents:
         repository_ids: frozenset[str] = frozenset(),
         run_ids: frozenset[str] = frozenset(),
     ) -> None:
-        """Records that an agent is alive; written periodically, and at once when what it can do changes."""
+        """Records that an agent is alive; written periodically, and at once when what it can do changes.
+
+        The name of an agent that is there is refused to other principals that poll, and their heartbeats leave it as it
+        is: taking it would hide a judge.
+        """
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
         able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, holder.account)
@@ -121,14 +132,31 @@ class Agents:
             "account": able.account,
         }
 
-        def write(connection: Connection) -> None:
+        named = {"of_project": holder.project, "of_agent": holder.agent_id, "of_principal": holder.principal}
+
+        def write(connection: Connection) -> bool:
+            if connection.execute(self._namesake, {**named, "oldest_us": now_us - self.present_us}).first():
+                return False
             connection.execute(self._write, row)
             if able.run_ids:  # such an agent comes with its run and goes with it
                 connection.execute(self._forget, {"oldest_us": now_us - FORGOTTEN_SECONDS * 1_000_000})
+            return True
 
-        await self._store.write(write)
+        if not await self._store.write(write):
+            if capabilities is None:
+                return
+            raise self._taken(holder)
         self._known[holder] = (able, now_us)
         self._cached = (0, {})
+
+    def _taken(self, holder: Holder) -> Refusal:
+        """The refusal of a name that an agent of another principal has."""
+        return Refusal(
+            Reason.ALREADY_EXISTS,
+            f"agent_id: '{holder.agent_id}' is an agent of another principal than {holder.principal}; choose another id, or "
+            f"wait until that agent was silent for {self.present_us // 1_000_000} s",
+            metadata={"kind": "agent", "id": holder.agent_id},
+        )
 
     def present(self, connection: Connection) -> dict[str, tuple[Present, ...]]:
         """Who is there now, in each project; agents that can do the same are one group."""

@@ -13,6 +13,7 @@ from pointsman.services.orchestrator.domain.views import RunCounts
 from pointsman.services.orchestrator.domain.waiting import AtWork
 from pointsman.services.orchestrator.store.agents import Present
 from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren
+from pointsman.services.orchestrator.store.polling import is_barred_by_name
 
 MOST_COUNTED = 100_000
 CACHE_US = 1_000_000
@@ -121,7 +122,7 @@ def _able(row: Any, present: Sequence[Present]) -> frozenset[str]:
         agent_id
         for group in groups
         for agent_id, principal in group.agents
-        if principal not in barred and agent_id != row.excluded_agent
+        if principal not in barred and not is_barred_by_name(row, agent_id)
     )
 
 

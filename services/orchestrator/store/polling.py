@@ -85,7 +85,7 @@ class Waiter:
             row.project == holder.project
             and (row.entity_id in wanted.run_ids if wanted.run_ids else not row.reserved)
             and self._can_do(row, others)
-            and row.excluded_agent != holder.agent_id
+            and not is_barred_by_name(row, holder.agent_id)
             and (not row.repository_id or row.repository_id in wanted.repository_ids)
             and holder.principal not in row.excluded_principals.split("\n")
             and (row.entity_id, row.excluded_agent, holder.principal) not in others.authors
@@ -96,6 +96,11 @@ class Waiter:
         if row.capability not in able:
             return researchers.may_survey(able, row)
         return Capability.SURVEY in able or not researchers.leave_to_surveyor(row)
+
+
+def is_barred_by_name(row: Any, agent_id: str) -> bool:
+    """Whether an agent has the name of an author; only where no principals are written down, since names are chosen."""
+    return not row.excluded_principals and bool(row.excluded_agent == agent_id)
 
 
 def run_of(assignment_id: str) -> str:

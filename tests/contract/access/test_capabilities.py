@@ -35,10 +35,10 @@ GRANTED: Mapping[str, Sequence[str]] = {
 Metadata = tuple[tuple[str, str], ...]
 
 
-async def polled(here: Plane, capability: str, metadata: Metadata = ()) -> str:
+async def polled(here: Plane, capability: str, metadata: Metadata = (), agent_id: str = "box-1") -> str:
     """How a poll for one capability is answered: OK, or the reason of its refusal."""
     wanted = agent.Wanted(capabilities=[CAPABILITIES[capability]])
-    request = agent.PollRequest(request_id=here.request_id(), agent_id="box-1", wanted=wanted)
+    request = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted)
     try:
         await here.agents.Poll(request, metadata=metadata)
     except grpc.aio.AioRpcError as error:
@@ -46,12 +46,12 @@ async def polled(here: Plane, capability: str, metadata: Metadata = ()) -> str:
     return "OK"
 
 
-async def completed(here: Plane, capability: str) -> str:
+async def completed(here: Plane, capability: str, agent_id: str) -> str:
     """How a completion that asks for work of one capability next is answered."""
     key = agent.LeaseKey(assignment_id="run_0.a1", epoch=1, secret="x")
     request = agent.CompleteRequest(
         request_id=here.request_id(),
-        agent_id="box-1",
+        agent_id=agent_id,
         completions=[agent.Completion(lease=key)],
         next=agent.Wanted(capabilities=[CAPABILITIES[capability]]),
     )
@@ -72,7 +72,10 @@ async def test_an_agent_is_handed_just_the_kinds_of_work_that_it_is_granted(
             here = await there.as_principal(name.replace(" ", "-"), "agent", capabilities=granted)
             for capability in CAPABILITIES:
                 expected = "OK" if capability in granted or "*" in granted else "PERMISSION_DENIED"
-                found = {"Poll": await polled(here, capability), "Complete": await completed(here, capability)}
+                found = {
+                    "Poll": await polled(here, capability, agent_id=name),
+                    "Complete": await completed(here, capability, name),
+                }
                 wrong += [(name, capability, rpc, said) for rpc, said in found.items() if said != expected]
     assert wrong == []
 

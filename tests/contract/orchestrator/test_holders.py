@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
+import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
@@ -13,6 +14,8 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.audit.stores import audit_stores
 from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.core.errors import Reason
+from pointsman.services.chassis.rpc.status import refusal_from
 from pointsman.services.mock_agents.results import result_for
 from pointsman.services.orchestrator.domain.mocking import MockOutcome
 from pointsman.services.orchestrator.domain.run import Run
@@ -75,7 +78,9 @@ async def test_a_lease_is_of_no_use_to_another_principal_that_knows_all_about_it
         assert [outcome.reason for outcome in foreign] == [common.ERROR_REASON_LEASE_LOST] * 2
         assert [item.SerializeToString() for item in foreign] == [item.SerializeToString() for item in too_old]
         assert await beat(mallory, "alice-1", lease) == [lease.assignment.id]
-        assert await poll(mallory, "alice-1", RESEARCH, "poll-1", 0) == [], "asking as she did gets nothing of hers"
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await poll(mallory, "alice-1", RESEARCH, "poll-1", 0)
+        assert refusal_from(refused.value).reason is Reason.ALREADY_EXISTS, "nobody polls under her agent's name"
         assert await beat(alice, "alice-1", lease) == []
         assert (await hand_in(alice, "alice-1", lease)).accepted
 

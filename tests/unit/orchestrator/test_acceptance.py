@@ -7,13 +7,16 @@ import pytest
 
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.orchestrator.domain import commands
+from pointsman.services.orchestrator.domain.calls.pipelines import PipelineSeen, pipeline_advanced
 from pointsman.services.orchestrator.domain.commands import ReviewResult, StageResult, TaskFinding, VerifyResult
+from pointsman.services.orchestrator.domain.decision import DecisionBuilder
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     DebateVerdict,
     EvidenceKind,
     Grade,
+    PipelineStatus,
     Purpose,
     Question,
     Reply,
@@ -23,6 +26,7 @@ from pointsman.services.orchestrator.domain.enums import (
 )
 from pointsman.services.orchestrator.domain.model import ClaimOutline, Plan, Risk, TaskOutline, Work
 from pointsman.services.orchestrator.domain.run import RunState
+from pointsman.services.orchestrator.domain.table import TABLE
 from tests.unit.orchestrator.driver import ALL, Driver, outline, plan, work
 
 REPOSITORY: dict[str, Any] = {"repository_id": "r", "base_commit": "b" * 40}
@@ -342,6 +346,21 @@ def test_a_stage_that_was_forced_on_is_the_grade() -> None:
     driver.state = RunState(driver.run.change(risks=(forced,)))
     verify(driver, found(Grade.PROVEN))
     assert driver.run.grade is Grade.FORCED
+
+
+def test_no_agent_hides_a_risk_of_ours_by_naming_its_key_first() -> None:
+    said = "T1: the stage QA is no proof (forced_on)"
+    taken = (Risk("tests-T1", "nothing"), Risk("stage-T1-QA", said, task_id="T1"))
+    driver = handing_in(
+        coding("T1", the_plan=replace(plan("T1"), risks=taken)), work("T1", files=("tests/test_it.py",))
+    )
+    assert driver.state is not None
+    builder = DecisionBuilder(driver.state, driver.now, TABLE)
+    forced = Risk("stage-T1-QA", said, task_id="T1", forced=True)
+    pipeline_advanced(builder, PipelineSeen("c", "T1", PipelineStatus.COMPLETED, risks=(forced,)))
+    assert builder.run.risks[:2] == taken
+    assert {risk.key for risk in builder.run.risks[2:]} == {"tests-T1-2", "stage-T1-QA-2"}
+    assert [risk.key for risk in builder.run.risks if risk.forced] == ["stage-T1-QA-2"]
 
 
 def test_changes_to_files_that_a_criterion_names_as_its_tests_are_a_residual_risk() -> None:

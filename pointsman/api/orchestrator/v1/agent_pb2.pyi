@@ -233,7 +233,7 @@ class PollRequest(_message.Message):
     request_id: _builtins.str
     """Idempotency key; a repeated poll answers the leases of the first while they live, each with a further secret that is good beside the earlier ones. Unguessable, for whoever repeats it as the same principal and agent is given the secret."""
     agent_id: _builtins.str
-    """The agent; one id per role, so that one machine can code and review."""
+    """The agent; one id per role, so that one machine can code and review. ALREADY_EXISTS while an agent of another principal has it."""
     @_builtins.property
     def wanted(self) -> Global___Wanted:
         """What it wants."""

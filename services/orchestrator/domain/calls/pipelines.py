@@ -134,8 +134,7 @@ def pipeline_advanced(builder: DecisionBuilder, answer: PipelineSeen) -> None:
     )
     if answer.failure is not None:
         note_failure(builder, answer.task_id, answer.failure)
-    if answer.risks:
-        builder.emit(events.RisksNoted(answer.risks))
+    builder.named_risks(answer.risks)
     if answer.status in PIPELINE_ENDED:
         _withdraw_stages(builder, answer.task_id)
     offer_stages(builder, answer.task_id, answer.delegations)

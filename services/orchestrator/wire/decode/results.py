@@ -30,11 +30,15 @@ from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.decode.documents import document
 
 NO_REMARK = "no-remark"
+MOST_USED = 10**15
+"""More than any provider sells; with this bound the sums of a run stay within 64 bits, whatever agents say."""
 
 
 def usage(message: Any) -> Usage:
     """What an agent says that it spent."""
-    return Usage(tokens=message.tokens, cost_micros=message.cost_micros, unpriced_tokens=message.unpriced_tokens)
+    said = (message.tokens, message.cost_micros, message.unpriced_tokens)
+    tokens, cost_micros, unpriced_tokens = (min(number, MOST_USED) for number in said)
+    return Usage(tokens=tokens, cost_micros=cost_micros, unpriced_tokens=unpriced_tokens)
 
 
 def provider_limit(message: agent.ProviderLimit) -> ProviderLimit:
