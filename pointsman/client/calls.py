@@ -16,6 +16,8 @@ FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 ADMISSION_SECONDS = 5.0
 """A stream that is open for this long was admitted, even without an item; a refused one ends at once."""
+BATCH_SIZE = 100
+"""As many transitions as a watch takes in one message; a server that knows no batches sends one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class Terms:
         if self.token:
             pairs.append(("authorization", f"Bearer {self.token}"))
         return tuple(pairs)
+
+
+def _all_of(item: Any) -> list[Transition]:
+    """The transitions of one message of a watch, at least one."""
+    return [item.transition, *item.more]
 
 
 def new_request_id() -> str:
@@ -117,8 +124,10 @@ class Calls:
             request.after_seq = seq
             return method(request, metadata=self.terms.metadata)
 
-        async for item in self.stream(open_after, lambda item: int(item.transition.seq), request.after_seq):
-            yield item.transition
+        request.batch_size = BATCH_SIZE
+        async for item in self.stream(open_after, lambda item: int(_all_of(item)[-1].seq), request.after_seq):
+            for transition in _all_of(item):
+                yield transition
 
     async def watch_store(self, method: Callable[..., Any], request: Any) -> AsyncIterator[Transition]:
         """The transitions of all entities of the project after the request's `after_position`; it does not end."""
@@ -127,8 +136,10 @@ class Calls:
             request.after_position = position
             return method(request, metadata=self.terms.metadata)
 
-        async for item in self.stream(open_after, lambda item: int(item.transition.position), request.after_position):
-            yield item.transition
+        request.batch_size = BATCH_SIZE
+        async for item in self.stream(open_after, lambda item: int(_all_of(item)[-1].position), request.after_position):
+            for transition in _all_of(item):
+                yield transition
 
     async def stream(
         self, open_after: Callable[[int], Any], place: Callable[[Any], int], after: int

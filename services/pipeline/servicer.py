@@ -101,15 +101,19 @@ class PipelineServicer:
         self, request: rq.WatchPipelineRequest, caller: Caller
     ) -> AsyncIterator[rq.WatchPipelineResponse]:
         """Streams the transitions of a pipeline until it has ended."""
-        async for row in self.pipelines.watch(caller.project, request.pipeline_id, request.after_seq):
-            yield rq.WatchPipelineResponse(transition=transition(row))
+        batches = self.pipelines.watch(caller.project, request.pipeline_id, request.after_seq, request.batch_size)
+        async for rows in batches:
+            first, *more = [transition(row) for row in rows]
+            yield rq.WatchPipelineResponse(transition=first, more=more)
 
     async def WatchChanges(
         self, request: rq.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[rq.WatchChangesResponse]:
         """Streams the transitions of all pipelines of the project."""
-        async for row in self.pipelines.journal.changes(caller.project, request.after_position):
-            yield rq.WatchChangesResponse(transition=transition(row))
+        batches = self.pipelines.journal.changes(caller.project, request.after_position, request.batch_size)
+        async for rows in batches:
+            first, *more = [transition(row) for row in rows]
+            yield rq.WatchChangesResponse(transition=first, more=more)
 
     async def PutContext(self, request: rq.PutContextRequest, caller: Caller) -> rq.PutContextResponse:
         """Attaches a report to a stage."""

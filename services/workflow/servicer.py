@@ -178,15 +178,19 @@ class WorkflowServicer:
     ) -> AsyncIterator[reading_pb2.WatchWorkflowResponse]:
         """Streams the transitions of a workflow."""
         entity = (KIND, request.workflow_id)
-        async for row in self._workflows.journal.tail(caller.project, entity, request.after_seq):
-            yield reading_pb2.WatchWorkflowResponse(transition=transition(row))
+        batches = self._workflows.journal.tail(caller.project, entity, request.after_seq, request.batch_size)
+        async for rows in batches:
+            first, *more = [transition(row) for row in rows]
+            yield reading_pb2.WatchWorkflowResponse(transition=first, more=more)
 
     async def WatchChanges(
         self, request: reading_pb2.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[reading_pb2.WatchChangesResponse]:
         """Streams the transitions of all workflows of the project."""
-        async for row in self._workflows.journal.changes(caller.project, request.after_position):
-            yield reading_pb2.WatchChangesResponse(transition=transition(row))
+        batches = self._workflows.journal.changes(caller.project, request.after_position, request.batch_size)
+        async for rows in batches:
+            first, *more = [transition(row) for row in rows]
+            yield reading_pb2.WatchChangesResponse(transition=first, more=more)
 
     async def ImportState(
         self, request: reading_pb2.ImportStateRequest, caller: Caller

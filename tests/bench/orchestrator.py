@@ -20,6 +20,7 @@ from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.client.calls import BATCH_SIZE
 from pointsman.services.chassis.core.codec import to_json
 from pointsman.services.chassis.core.config import ServerSettings
 from pointsman.services.chassis.core.garbage_collection import freeze_startup_objects
@@ -124,8 +125,8 @@ async def one_run(here: Plane) -> int:
     """Submit and follow one run to COMPLETE; how many transitions it had."""
     run = await here.submit(f"{WISH} number {next(numbers)}")
     last = None
-    async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id)):
-        last = item.transition
+    async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id, batch_size=BATCH_SIZE)):
+        last = item.more[-1] if item.more else item.transition
     assert last is not None
     assert last.to_state == "COMPLETE", last
     return int(last.seq)

@@ -26,6 +26,7 @@ from pointsman.api.workflow.v1 import model_pb2 as model
 from pointsman.api.workflow.v1 import plans_pb2 as plans
 from pointsman.api.workflow.v1 import tasks_pb2 as tasks
 from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
+from pointsman.client.calls import BATCH_SIZE
 from tests.bench.deployments import Deployment
 
 CHAIN_STAGES = 25
@@ -299,10 +300,11 @@ async def submit(stub: Any, until: runs.RunState.ValueType, **terms: Any) -> Non
     run = (await stub.Submit(request)).run
     wanted = runs.RunState.Name(until).removeprefix("RUN_STATE_")
     last = ""
-    async for item in stub.WatchRun(orchestrator.WatchRunRequest(run_id=run.id)):
-        last = item.transition.to_state
-        if last == wanted:
-            return
+    async for item in stub.WatchRun(orchestrator.WatchRunRequest(run_id=run.id, batch_size=BATCH_SIZE)):
+        for transition in (item.transition, *item.more):
+            last = transition.to_state
+            if last == wanted:
+                return
     raise AssertionError(f"run {run.id} ended in {last}, not in {wanted}")
 
 

@@ -203,9 +203,8 @@ class CounterServicer:
 
     async def Watch(self, request: Any, caller: Caller) -> AsyncIterator[Any]:
         """Every change, from a seq on."""
-        async for row in self._counters.journal.tail(
-            caller.project, ("counter", request.counter_id), request.after_seq
-        ):
+        entity = ("counter", request.counter_id)
+        async for [row] in self._counters.journal.tail(caller.project, entity, request.after_seq):
             yield counter_pb2.WatchResponse(seq=row.seq, event=row.event, payload_json=row.payload)
 
 

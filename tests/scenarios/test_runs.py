@@ -48,6 +48,8 @@ async def test_a_watcher_sees_every_transition_once_and_then_the_end(tmp_path: P
         seen = [item.transition async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id))]
         assert [item.seq for item in seen] == list(range(1, len(seen) + 1))
         assert seen[-1].to_state == "COMPLETE"
+        [whole] = [item async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id, batch_size=200))]
+        assert [whole.transition, *whole.more] == seen
         late = pb.WatchRunRequest(run_id=run.id, after_seq=len(seen) - 2)
         assert [item.transition.seq async for item in here.runs.WatchRun(late)] == [len(seen) - 1, len(seen)]
 

@@ -1,6 +1,6 @@
 """Reads the journal: page by page, as a tail that goes on live, and as a chain that can be verified."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -77,20 +77,22 @@ class Journal:
         parameters = {"entity_id": entity_id, "after": after_seq, "limit": limit}
         return [Transition(*row) for row in connection.execute(self._of_entity, parameters)]
 
-    async def tail(self, project: str, entity: tuple[str, str], after_seq: int) -> AsyncIterator[Transition]:
-        """Every transition of an entity after a seq, without gap or repeat, and then each new one as it comes."""
+    async def tail(
+        self, project: str, entity: tuple[str, str], after_seq: int, most: int = 1
+    ) -> AsyncIterator[list[Transition]]:
+        """Every transition of an entity after a seq, without gap or repeat, then each new one; up to `most` that are there at once."""
         with self._store.hub.subscribed(entity[1]) as news:
             while True:
                 news.clear()
                 rows = await self.page(project, entity, after_seq, PAGE_ROWS)
-                for row in rows:
-                    yield row
-                    after_seq = row.seq
+                for batch in _batches(rows, most):
+                    yield batch
+                    after_seq = batch[-1].seq
                 if len(rows) < PAGE_ROWS:
                     await wait_for_notification(news, SAFETY_POLL_SECONDS)
 
-    async def changes(self, project: str | None, after_position: int) -> AsyncIterator[Transition]:
-        """Every transition of the store (of one project, if named) after a position, and then each new one."""
+    async def changes(self, project: str | None, after_position: int, most: int = 1) -> AsyncIterator[list[Transition]]:
+        """Every transition of the store (of one project, if named) after a position, then each new one; batches as `tail`."""
         statement = self._of_store if project is None else self._of_project
         with self._store.hub.subscribed(ANY) as news:
             while True:
@@ -101,9 +103,9 @@ class Journal:
                 rows = await self._store.database.read(
                     lambda connection: [Transition(*row) for row in connection.execute(statement, parameters)]  # noqa: B023
                 )
-                for row in rows:
-                    yield row
-                    after_position = row.position
+                for batch in _batches(rows, most):
+                    yield batch
+                    after_position = batch[-1].position
                 if len(rows) < PAGE_ROWS:
                     await wait_for_notification(news, SAFETY_POLL_SECONDS)
 
@@ -111,6 +113,23 @@ class Journal:
         row = connection.execute(self._owner, {"entity_id": entity[1]}).first()
         if row is None or (row.kind, row.project) != (entity[0], project):
             raise not_found(*entity)
+
+
+async def until(
+    batches: AsyncIterator[list[Transition]], is_last: Callable[[Transition], bool]
+) -> AsyncIterator[list[Transition]]:
+    """The batches of a tail up to the first transition that is the last one, and with it."""
+    async for rows in batches:
+        for count, row in enumerate(rows, 1):
+            if is_last(row):
+                yield rows[:count]
+                return
+        yield rows
+
+
+def _batches(rows: list[Transition], most: int) -> Iterator[list[Transition]]:
+    size = max(1, most)
+    return (rows[first : first + size] for first in range(0, len(rows), size))
 
 
 def broken_links(rows: Iterator[Transition] | list[Transition]) -> list[int]:

@@ -324,7 +324,13 @@ async def _send_all(method: _Method, request: Any, caller: Caller, context: grpc
                 await context.write(method.serialize(response))
         except TimeoutError:
             raise _too_slow(after) from None
-        after = getattr(getattr(response, "transition", response), method.position_field, after)
+        after = getattr(_last_of(response), method.position_field, after)
+
+
+def _last_of(response: Any) -> Any:
+    """What a stream resumes after: the last transition of a message, or the message itself."""
+    more = getattr(response, "more", None)
+    return more[-1] if more else getattr(response, "transition", response)
 
 
 async def _valid(requests: AsyncIterator[Any]) -> AsyncIterator[Message]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.core.caller import Caller, Role
 from pointsman.services.chassis.core.errors import invalid_field, state_forbids
+from pointsman.services.chassis.engine.journal import until
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, timestamp, transition
 from pointsman.services.orchestrator.domain.enums import State
 from pointsman.services.orchestrator.domain.landing import commands
@@ -70,10 +71,11 @@ class LandingServicer(PredictionServicer):
 
     async def WatchEntry(self, request: pb.WatchEntryRequest, caller: Caller) -> AsyncIterator[pb.WatchEntryResponse]:
         """An entry's transitions, to its end."""
-        async for row in self._store.journal.tail(caller.project, (KIND, request.entry_id), request.after_seq):
-            yield pb.WatchEntryResponse(transition=transition(row))
-            if row.target in TERMINAL and row.source != row.target:
-                return
+        entity = (KIND, request.entry_id)
+        batches = self._store.journal.tail(caller.project, entity, request.after_seq, request.batch_size)
+        async for rows in until(batches, lambda row: row.target in TERMINAL and row.source != row.target):
+            first, *more = [transition(row) for row in rows]
+            yield pb.WatchEntryResponse(transition=first, more=more)
 
     async def TakeEntries(self, request: pb.TakeEntriesRequest, caller: Caller) -> pb.TakeEntriesResponse:
         """Lease a queue with its first entries."""

@@ -8,6 +8,7 @@ from pointsman.api.orchestrator.v1 import machine_pb2 as machine_pb
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.services.chassis.core.caller import EVERY_PROJECT, Caller
 from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.engine.journal import until
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token
 from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands
@@ -112,17 +113,19 @@ class OrchestratorServicer:
     async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
         """A run's transitions, to its end."""
         entity = ("run", request.run_id)
-        async for row in self._store.journal.tail(caller.project, entity, request.after_seq):
-            yield pb.WatchRunResponse(transition=encode.transitions.transition(row, request.view))
-            if row.target in TERMINAL and row.source != row.target:
-                return
+        batches = self._store.journal.tail(caller.project, entity, request.after_seq, request.batch_size)
+        async for rows in until(batches, lambda row: row.target in TERMINAL and row.source != row.target):
+            first, *more = [encode.transitions.transition(row, request.view) for row in rows]
+            yield pb.WatchRunResponse(transition=first, more=more)
 
     async def WatchChanges(
         self, request: pb.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[pb.WatchChangesResponse]:
         """Every transition of the project."""
-        async for row in self._store.journal.changes(caller.project, request.after_position):
-            yield pb.WatchChangesResponse(transition=encode.transitions.transition(row, request.view))
+        batches = self._store.journal.changes(caller.project, request.after_position, request.batch_size)
+        async for rows in batches:
+            first, *more = [encode.transitions.transition(row, request.view) for row in rows]
+            yield pb.WatchChangesResponse(transition=first, more=more)
 
     async def ListTransitions(self, request: pb.ListTransitionsRequest, caller: Caller) -> pb.ListTransitionsResponse:
         """A page of a run's journal."""

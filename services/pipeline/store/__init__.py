@@ -12,7 +12,7 @@ from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.core.errors import Refusal, not_found
-from pointsman.services.chassis.engine.journal import Journal, Transition
+from pointsman.services.chassis.engine.journal import Journal, Transition, until
 from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.engine.retention import find_answer, forget_run, store_answer
 from pointsman.services.chassis.storage.database import Database
@@ -83,16 +83,17 @@ class PipelineStore:
         """A pipeline with all its stages."""
         return await self.store.database.read(lambda connection: self._get(connection, project, pipeline_id))
 
-    async def watch(self, project: str, pipeline_id: str, after_seq: int) -> AsyncIterator[Transition]:
+    async def watch(
+        self, project: str, pipeline_id: str, after_seq: int, most: int = 1
+    ) -> AsyncIterator[list[Transition]]:
         """The transitions of a pipeline after a seq, until it has ended and all are sent."""
         stored = await self.get(project, pipeline_id)
         last_seq = 0 if stored.pipeline.is_live() else stored.seq
         if not stored.pipeline.is_live() and after_seq >= last_seq:
             return
-        async for row in self.journal.tail(project, (KIND, pipeline_id), after_seq):
-            yield row
-            if row.target not in LIVE and row.seq >= last_seq:
-                return
+        batches = self.journal.tail(project, (KIND, pipeline_id), after_seq, most)
+        async for rows in until(batches, lambda row: row.target not in LIVE and row.seq >= last_seq):
+            yield rows
 
     async def context(self, project: str, pipeline_id: str, reader: str, handle: str) -> str:
         """The report of a handle, for the delegation that it is addressed to; several are joined under headings."""

@@ -140,7 +140,7 @@ async def test_positions_follow_the_commits_of_two_replicas(database_url: str) -
         seen: list[Transition] = []
 
         async def follow() -> None:
-            async for row in one.journal.changes(None, 0):
+            async for [row] in one.journal.changes(None, 0):
                 seen.append(row)
                 if len(seen) == 80:
                     return

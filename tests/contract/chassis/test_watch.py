@@ -44,13 +44,15 @@ async def test_a_watcher_goes_on_after_a_restart_of_the_server(database_url: str
         assert before + await _seqs(served, after=before[-1], count=1) == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_journal_longer_than_a_page_is_followed_whole(database_url: str) -> None:
+@pytest.mark.parametrize("most", [1, 7, PAGE_ROWS])
+async def test_a_journal_longer_than_a_page_is_followed_whole(database_url: str, most: int) -> None:
     async with opened(database_url) as counters:
         count = PAGE_ROWS * 2 + 1
         await in_one_batch(counters.store, [counters.ledger.submit(a_caller(), Add("c1", 1)) for _ in range(count)])
         seqs: list[int] = []
-        async for row in counters.journal.tail("local", ("counter", "c1"), 0):
-            seqs.append(row.seq)
+        async for rows in counters.journal.tail("local", ("counter", "c1"), 0, most):
+            assert 1 <= len(rows) <= most
+            seqs += [row.seq for row in rows]
             if len(seqs) == count:
                 break
         assert seqs == list(range(1, count + 1))

@@ -186,6 +186,9 @@ async def test_watchers_see_every_transition_once_and_the_end(database_url: str)
         assert seen[-1][1] == "PIPELINE_COMPLETED"
         assert await watch(2) == seen[2:]
         assert await watch(len(seen)) == []
+        together = rq.WatchPipelineRequest(pipeline_id=pipeline_id, batch_size=len(seen) - 1)
+        sizes = [1 + len(item.more) async for item in client.stub.WatchPipeline(together)]
+        assert sizes == [len(seen) - 1, 1]
         await client.stub.CleanUp(rq.CleanUpRequest(request_id=new(), older_than=Duration()))
         assert [event for _, event in await watch(len(seen))] == ["PIPELINE_CLEANED"]
         changes = client.stub.WatchChanges(rq.WatchChangesRequest(after_position=1))

@@ -59,7 +59,9 @@ class FailingOrchestrator(OrchestratorServiceServicer):
 
     async def WatchRun(self, request: Any, context: Any) -> AsyncIterator[orchestrator_pb2.WatchRunResponse]:
         self.asked.append(request)
-        for seq in range(request.after_seq + 1, 7):
+        if not request.after_seq:  # two in one message
+            yield orchestrator_pb2.WatchRunResponse(transition=Transition(seq=1), more=[Transition(seq=2)])
+        for seq in range(max(request.after_seq, 2) + 1, 7):
             if self.failures and seq == (3 if len(self.failures) == 2 else 5):
                 await self._fail_first(context)
             yield orchestrator_pb2.WatchRunResponse(transition=Transition(seq=seq))

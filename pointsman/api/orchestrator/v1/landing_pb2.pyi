@@ -812,19 +812,23 @@ class WatchEntryRequest(_message.Message):
 
     ENTRY_ID_FIELD_NUMBER: _builtins.int
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
+    BATCH_SIZE_FIELD_NUMBER: _builtins.int
     entry_id: _builtins.str
     """The entry."""
     after_seq: _builtins.int
     """Only after this seq."""
+    batch_size: _builtins.int
+    """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
     def __init__(
         self,
         *,
         entry_id: _builtins.str = ...,
         after_seq: _builtins.int = ...,
+        batch_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "entry_id", b"entry_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "batch_size", b"batch_size", "entry_id", b"entry_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -837,18 +841,24 @@ class WatchEntryResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TRANSITION_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition."""
+
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
+        """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
+        more: _abc.Iterable[_common_pb2.Transition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

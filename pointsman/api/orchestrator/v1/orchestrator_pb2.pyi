@@ -1383,22 +1383,26 @@ class WatchRunRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    BATCH_SIZE_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     after_seq: _builtins.int
     """Only transitions after this seq; 0 means from the first."""
     view: _common_pb2.TransitionView.ValueType
     """What of each transition is sent."""
+    batch_size: _builtins.int
+    """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         after_seq: _builtins.int = ...,
         view: _common_pb2.TransitionView.ValueType = ...,
+        batch_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "run_id", b"run_id", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "batch_size", b"batch_size", "run_id", b"run_id", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1411,18 +1415,24 @@ class WatchRunResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TRANSITION_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition."""
+
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
+        """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
+        more: _abc.Iterable[_common_pb2.Transition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1436,19 +1446,23 @@ class WatchChangesRequest(_message.Message):
 
     AFTER_POSITION_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    BATCH_SIZE_FIELD_NUMBER: _builtins.int
     after_position: _builtins.int
     """Only transitions after this position; 0 means from the first."""
     view: _common_pb2.TransitionView.ValueType
     """What of each transition is sent."""
+    batch_size: _builtins.int
+    """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
     def __init__(
         self,
         *,
         after_position: _builtins.int = ...,
         view: _common_pb2.TransitionView.ValueType = ...,
+        batch_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position", "batch_size", b"batch_size", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1461,18 +1475,24 @@ class WatchChangesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TRANSITION_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition."""
+
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
+        """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
+        more: _abc.Iterable[_common_pb2.Transition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -30,7 +30,7 @@ from pointsman.api.pipeline.v1 import route_pb2 as pointsman_dot_api_dot_pipelin
 from pointsman.api.pipeline.v1 import state_pb2 as pointsman_dot_api_dot_pipeline_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/pipeline/v1/requests.proto\x12\x19pointsman.api.pipeline.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a%pointsman/api/pipeline/v1/route.proto\x1a%pointsman/api/pipeline/v1/state.proto\"\x87\x01\n\x10SkipStageRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"\x81\x01\n\x11SkipStageResponse\x12\x37\n\x05state\x18\x01 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x33\n\x04next\x18\x02 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"\x89\x01\n\x12RestartFromRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"\x83\x01\n\x13RestartFromResponse\x12\x37\n\x05state\x18\x01 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x33\n\x04next\x18\x02 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"r\n\x15\x43\x61ncelPipelineRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"Q\n\x16\x43\x61ncelPipelineResponse\x12\x37\n\x05state\x18\x01 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\"5\n\x12GetPipelineRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\"L\n\x13GetPipelineResponse\x12\x35\n\x08pipeline\x18\x01 \x01(\x0b\x32#.pointsman.api.pipeline.v1.Pipeline\"\xaa\x01\n\x14ListPipelinesRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12K\n\x06states\x18\x02 \x03(\x0e\x32(.pointsman.api.pipeline.v1.PipelineStateB\x11\xbaH\x0e\x92\x01\x0b\x10\x06\"\x07\x82\x01\x04\x10\x01 \x00\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"o\n\x15ListPipelinesResponse\x12=\n\tpipelines\x18\x01 \x03(\x0b\x32*.pointsman.api.pipeline.v1.PipelineSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x14WatchPipelineRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x1a\n\tafter_seq\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"P\n\x15WatchPipelineResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"6\n\x13WatchChangesRequest\x12\x1f\n\x0e\x61\x66ter_position\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"O\n\x14WatchChangesResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"\xae\x01\n\x11PutContextRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12!\n\rdelegation_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x08\x61gent_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x19\n\x04\x62ody\x18\x05 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80@\"4\n\x12PutContextResponse\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\"\x97\x01\n\x11GetContextRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12>\n\x06handle\x18\x02 \x01(\tB.\xbaH+r)\x10\x01\x18\x80\x01\x32\"^context:[A-Za-z][A-Za-z0-9_.:-]*$\x12!\n\rdelegation_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"2\n\x12GetContextResponse\x12\x0c\n\x04\x62ody\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\"Q\n\x14GetReflectionRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"5\n\x15GetReflectionResponse\x12\x0c\n\x04\x62ody\x18\x01 \x01(\t\x12\x0e\n\x06rounds\x18\x02 \x01(\x05\"\x16\n\x14ListTemplatesRequest\"O\n\x15ListTemplatesResponse\x12\x36\n\ttemplates\x18\x01 \x03(\x0b\x32#.pointsman.api.pipeline.v1.Template\"K\n\x11ParseRouteRequest\x12\x1d\n\ntranscript\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@\x12\x17\n\x05nonce\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"]\n\x12ParseRouteResponse\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x38\n\x05route\x18\x02 \x01(\x0b\x32).pointsman.api.pipeline.v1.EffectiveRoute\"\xc5\x01\n\x12ImportStateRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x33\n\x0bpipeline_id\x18\x02 \x01(\tB\x1e\xbaH\x1br\x19\x18\xc8\x01\x32\x14^[A-Za-z0-9_.:/@-]*$\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1f\n\nstate_json\x18\x04 \x01(\tB\x0b\xbaH\x08r\x06\x10\x02(\x80\x80@\x12\x1f\n\x0c\x62\x61rrier_json\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80 \"\x8f\x01\n\x13ImportStateResponse\x12\x13\n\x0bpipeline_id\x18\x01 \x01(\t\x12\x37\n\x05state\x18\x02 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x10\n\x08migrated\x18\x03 \x01(\x08\x12\x18\n\x10\x62\x61rriers_rebuilt\x18\x04 \x01(\x08\"5\n\x12\x45xportStateRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\"?\n\x13\x45xportStateResponse\x12\x12\n\nstate_json\x18\x01 \x01(\t\x12\x14\n\x0c\x62\x61rrier_json\x18\x02 \x01(\t\"i\n\x0e\x43leanUpRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x37\n\nolder_than\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\xbaH\x05\xaa\x01\x02\x32\x00\"V\n\x0f\x43leanUpResponse\x12\x11\n\tpipelines\x18\x01 \x01(\x05\x12\x30\n\x0c\x65nded_before\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"N\n\x10\x46orgetRunRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"&\n\x11\x46orgetRunResponse\x12\x11\n\tpipelines\x18\x01 \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/api/pipeline/v1/requests.proto\x12\x19pointsman.api.pipeline.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a%pointsman/api/pipeline/v1/route.proto\x1a%pointsman/api/pipeline/v1/state.proto\"\x87\x01\n\x10SkipStageRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"\x81\x01\n\x11SkipStageResponse\x12\x37\n\x05state\x18\x01 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x33\n\x04next\x18\x02 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"\x89\x01\n\x12RestartFromRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"\x83\x01\n\x13RestartFromResponse\x12\x37\n\x05state\x18\x01 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x33\n\x04next\x18\x02 \x03(\x0b\x32%.pointsman.api.pipeline.v1.Delegation\"r\n\x15\x43\x61ncelPipelineRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xf4\x03\"Q\n\x16\x43\x61ncelPipelineResponse\x12\x37\n\x05state\x18\x01 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\"5\n\x12GetPipelineRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\"L\n\x13GetPipelineResponse\x12\x35\n\x08pipeline\x18\x01 \x01(\x0b\x32#.pointsman.api.pipeline.v1.Pipeline\"\xaa\x01\n\x14ListPipelinesRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12K\n\x06states\x18\x02 \x03(\x0e\x32(.pointsman.api.pipeline.v1.PipelineStateB\x11\xbaH\x0e\x92\x01\x0b\x10\x06\"\x07\x82\x01\x04\x10\x01 \x00\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"o\n\x15ListPipelinesResponse\x12=\n\tpipelines\x18\x01 \x03(\x0b\x32*.pointsman.api.pipeline.v1.PipelineSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"s\n\x14WatchPipelineRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x1a\n\tafter_seq\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x1e\n\nbatch_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00\"\x83\x01\n\x15WatchPipelineResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\x12\x31\n\x04more\x18\x02 \x03(\x0b\x32#.pointsman.api.common.v1.Transition\"V\n\x13WatchChangesRequest\x12\x1f\n\x0e\x61\x66ter_position\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x1e\n\nbatch_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00\"\x82\x01\n\x14WatchChangesResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\x12\x31\n\x04more\x18\x02 \x03(\x0b\x32#.pointsman.api.common.v1.Transition\"\xae\x01\n\x11PutContextRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1f\n\x0bpipeline_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12!\n\rdelegation_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x08\x61gent_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x19\n\x04\x62ody\x18\x05 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80@\"4\n\x12PutContextResponse\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\"\x97\x01\n\x11GetContextRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12>\n\x06handle\x18\x02 \x01(\tB.\xbaH+r)\x10\x01\x18\x80\x01\x32\"^context:[A-Za-z][A-Za-z0-9_.:-]*$\x12!\n\rdelegation_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"2\n\x12GetContextResponse\x12\x0c\n\x04\x62ody\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\"Q\n\x14GetReflectionRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\x12\x18\n\x05stage\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"5\n\x15GetReflectionResponse\x12\x0c\n\x04\x62ody\x18\x01 \x01(\t\x12\x0e\n\x06rounds\x18\x02 \x01(\x05\"\x16\n\x14ListTemplatesRequest\"O\n\x15ListTemplatesResponse\x12\x36\n\ttemplates\x18\x01 \x03(\x0b\x32#.pointsman.api.pipeline.v1.Template\"K\n\x11ParseRouteRequest\x12\x1d\n\ntranscript\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@\x12\x17\n\x05nonce\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"]\n\x12ParseRouteResponse\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x38\n\x05route\x18\x02 \x01(\x0b\x32).pointsman.api.pipeline.v1.EffectiveRoute\"\xc5\x01\n\x12ImportStateRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x33\n\x0bpipeline_id\x18\x02 \x01(\tB\x1e\xbaH\x1br\x19\x18\xc8\x01\x32\x14^[A-Za-z0-9_.:/@-]*$\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1f\n\nstate_json\x18\x04 \x01(\tB\x0b\xbaH\x08r\x06\x10\x02(\x80\x80@\x12\x1f\n\x0c\x62\x61rrier_json\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80 \"\x8f\x01\n\x13ImportStateResponse\x12\x13\n\x0bpipeline_id\x18\x01 \x01(\t\x12\x37\n\x05state\x18\x02 \x01(\x0e\x32(.pointsman.api.pipeline.v1.PipelineState\x12\x10\n\x08migrated\x18\x03 \x01(\x08\x12\x18\n\x10\x62\x61rriers_rebuilt\x18\x04 \x01(\x08\"5\n\x12\x45xportStateRequest\x12\x1f\n\x0bpipeline_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\xc8\x01\"?\n\x13\x45xportStateResponse\x12\x12\n\nstate_json\x18\x01 \x01(\t\x12\x14\n\x0c\x62\x61rrier_json\x18\x02 \x01(\t\"i\n\x0e\x43leanUpRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x37\n\nolder_than\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x08\xbaH\x05\xaa\x01\x02\x32\x00\"V\n\x0f\x43leanUpResponse\x12\x11\n\tpipelines\x18\x01 \x01(\x05\x12\x30\n\x0c\x65nded_before\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"N\n\x10\x46orgetRunRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"&\n\x11\x46orgetRunResponse\x12\x11\n\tpipelines\x18\x01 \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -69,8 +69,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHPIPELINEREQUEST'].fields_by_name['pipeline_id']._serialized_options = b'\272H\007r\005\020\001\030\310\001'
   _globals['_WATCHPIPELINEREQUEST'].fields_by_name['after_seq']._loaded_options = None
   _globals['_WATCHPIPELINEREQUEST'].fields_by_name['after_seq']._serialized_options = b'\272H\004\"\002(\000'
+  _globals['_WATCHPIPELINEREQUEST'].fields_by_name['batch_size']._loaded_options = None
+  _globals['_WATCHPIPELINEREQUEST'].fields_by_name['batch_size']._serialized_options = b'\272H\007\032\005\030\310\001(\000'
   _globals['_WATCHCHANGESREQUEST'].fields_by_name['after_position']._loaded_options = None
   _globals['_WATCHCHANGESREQUEST'].fields_by_name['after_position']._serialized_options = b'\272H\004\"\002(\000'
+  _globals['_WATCHCHANGESREQUEST'].fields_by_name['batch_size']._loaded_options = None
+  _globals['_WATCHCHANGESREQUEST'].fields_by_name['batch_size']._serialized_options = b'\272H\007\032\005\030\310\001(\000'
   _globals['_PUTCONTEXTREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_PUTCONTEXTREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_PUTCONTEXTREQUEST'].fields_by_name['pipeline_id']._loaded_options = None
@@ -136,47 +140,47 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTPIPELINESRESPONSE']._serialized_start=1330
   _globals['_LISTPIPELINESRESPONSE']._serialized_end=1441
   _globals['_WATCHPIPELINEREQUEST']._serialized_start=1443
-  _globals['_WATCHPIPELINEREQUEST']._serialized_end=1526
-  _globals['_WATCHPIPELINERESPONSE']._serialized_start=1528
-  _globals['_WATCHPIPELINERESPONSE']._serialized_end=1608
-  _globals['_WATCHCHANGESREQUEST']._serialized_start=1610
-  _globals['_WATCHCHANGESREQUEST']._serialized_end=1664
-  _globals['_WATCHCHANGESRESPONSE']._serialized_start=1666
-  _globals['_WATCHCHANGESRESPONSE']._serialized_end=1745
-  _globals['_PUTCONTEXTREQUEST']._serialized_start=1748
-  _globals['_PUTCONTEXTREQUEST']._serialized_end=1922
-  _globals['_PUTCONTEXTRESPONSE']._serialized_start=1924
-  _globals['_PUTCONTEXTRESPONSE']._serialized_end=1976
-  _globals['_GETCONTEXTREQUEST']._serialized_start=1979
-  _globals['_GETCONTEXTREQUEST']._serialized_end=2130
-  _globals['_GETCONTEXTRESPONSE']._serialized_start=2132
-  _globals['_GETCONTEXTRESPONSE']._serialized_end=2182
-  _globals['_GETREFLECTIONREQUEST']._serialized_start=2184
-  _globals['_GETREFLECTIONREQUEST']._serialized_end=2265
-  _globals['_GETREFLECTIONRESPONSE']._serialized_start=2267
-  _globals['_GETREFLECTIONRESPONSE']._serialized_end=2320
-  _globals['_LISTTEMPLATESREQUEST']._serialized_start=2322
-  _globals['_LISTTEMPLATESREQUEST']._serialized_end=2344
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=2346
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=2425
-  _globals['_PARSEROUTEREQUEST']._serialized_start=2427
-  _globals['_PARSEROUTEREQUEST']._serialized_end=2502
-  _globals['_PARSEROUTERESPONSE']._serialized_start=2504
-  _globals['_PARSEROUTERESPONSE']._serialized_end=2597
-  _globals['_IMPORTSTATEREQUEST']._serialized_start=2600
-  _globals['_IMPORTSTATEREQUEST']._serialized_end=2797
-  _globals['_IMPORTSTATERESPONSE']._serialized_start=2800
-  _globals['_IMPORTSTATERESPONSE']._serialized_end=2943
-  _globals['_EXPORTSTATEREQUEST']._serialized_start=2945
-  _globals['_EXPORTSTATEREQUEST']._serialized_end=2998
-  _globals['_EXPORTSTATERESPONSE']._serialized_start=3000
-  _globals['_EXPORTSTATERESPONSE']._serialized_end=3063
-  _globals['_CLEANUPREQUEST']._serialized_start=3065
-  _globals['_CLEANUPREQUEST']._serialized_end=3170
-  _globals['_CLEANUPRESPONSE']._serialized_start=3172
-  _globals['_CLEANUPRESPONSE']._serialized_end=3258
-  _globals['_FORGETRUNREQUEST']._serialized_start=3260
-  _globals['_FORGETRUNREQUEST']._serialized_end=3338
-  _globals['_FORGETRUNRESPONSE']._serialized_start=3340
-  _globals['_FORGETRUNRESPONSE']._serialized_end=3378
+  _globals['_WATCHPIPELINEREQUEST']._serialized_end=1558
+  _globals['_WATCHPIPELINERESPONSE']._serialized_start=1561
+  _globals['_WATCHPIPELINERESPONSE']._serialized_end=1692
+  _globals['_WATCHCHANGESREQUEST']._serialized_start=1694
+  _globals['_WATCHCHANGESREQUEST']._serialized_end=1780
+  _globals['_WATCHCHANGESRESPONSE']._serialized_start=1783
+  _globals['_WATCHCHANGESRESPONSE']._serialized_end=1913
+  _globals['_PUTCONTEXTREQUEST']._serialized_start=1916
+  _globals['_PUTCONTEXTREQUEST']._serialized_end=2090
+  _globals['_PUTCONTEXTRESPONSE']._serialized_start=2092
+  _globals['_PUTCONTEXTRESPONSE']._serialized_end=2144
+  _globals['_GETCONTEXTREQUEST']._serialized_start=2147
+  _globals['_GETCONTEXTREQUEST']._serialized_end=2298
+  _globals['_GETCONTEXTRESPONSE']._serialized_start=2300
+  _globals['_GETCONTEXTRESPONSE']._serialized_end=2350
+  _globals['_GETREFLECTIONREQUEST']._serialized_start=2352
+  _globals['_GETREFLECTIONREQUEST']._serialized_end=2433
+  _globals['_GETREFLECTIONRESPONSE']._serialized_start=2435
+  _globals['_GETREFLECTIONRESPONSE']._serialized_end=2488
+  _globals['_LISTTEMPLATESREQUEST']._serialized_start=2490
+  _globals['_LISTTEMPLATESREQUEST']._serialized_end=2512
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=2514
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=2593
+  _globals['_PARSEROUTEREQUEST']._serialized_start=2595
+  _globals['_PARSEROUTEREQUEST']._serialized_end=2670
+  _globals['_PARSEROUTERESPONSE']._serialized_start=2672
+  _globals['_PARSEROUTERESPONSE']._serialized_end=2765
+  _globals['_IMPORTSTATEREQUEST']._serialized_start=2768
+  _globals['_IMPORTSTATEREQUEST']._serialized_end=2965
+  _globals['_IMPORTSTATERESPONSE']._serialized_start=2968
+  _globals['_IMPORTSTATERESPONSE']._serialized_end=3111
+  _globals['_EXPORTSTATEREQUEST']._serialized_start=3113
+  _globals['_EXPORTSTATEREQUEST']._serialized_end=3166
+  _globals['_EXPORTSTATERESPONSE']._serialized_start=3168
+  _globals['_EXPORTSTATERESPONSE']._serialized_end=3231
+  _globals['_CLEANUPREQUEST']._serialized_start=3233
+  _globals['_CLEANUPREQUEST']._serialized_end=3338
+  _globals['_CLEANUPRESPONSE']._serialized_start=3340
+  _globals['_CLEANUPRESPONSE']._serialized_end=3426
+  _globals['_FORGETRUNREQUEST']._serialized_start=3428
+  _globals['_FORGETRUNREQUEST']._serialized_end=3506
+  _globals['_FORGETRUNRESPONSE']._serialized_start=3508
+  _globals['_FORGETRUNRESPONSE']._serialized_end=3546
 # @@protoc_insertion_point(module_scope)

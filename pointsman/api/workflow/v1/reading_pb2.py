@@ -29,7 +29,7 @@ from pointsman.api.workflow.v1 import model_pb2 as pointsman_dot_api_dot_workflo
 from pointsman.api.workflow.v1 import plans_pb2 as pointsman_dot_api_dot_workflow_dot_v1_dot_plans__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'pointsman/api/workflow/v1/reading.proto\x12\x19pointsman.api.workflow.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a%pointsman/api/workflow/v1/model.proto\x1a%pointsman/api/workflow/v1/plans.proto\"\xc4\x01\n\x12GetWorkflowRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12+\n\x04page\x18\x02 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12M\n\rtask_statuses\x18\x03 \x03(\x0e\x32%.pointsman.api.workflow.v1.TaskStatusB\x0f\xbaH\x0c\x92\x01\t\x10\x06\"\x05\x82\x01\x02\x10\x01\"\x95\x01\n\x13GetWorkflowResponse\x12\x35\n\x08workflow\x18\x01 \x01(\x0b\x32#.pointsman.api.workflow.v1.Workflow\x12.\n\x05tasks\x18\x02 \x03(\x0b\x32\x1f.pointsman.api.workflow.v1.Task\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\"\xb9\x02\n\rWorkflowEntry\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x39\n\x06status\x18\x03 \x01(\x0e\x32).pointsman.api.workflow.v1.WorkflowStatus\x12\x10\n\x08priority\x18\x04 \x01(\x05\x12\x12\n\nexecutable\x18\x05 \x01(\x08\x12\x14\n\x0cowner_run_id\x18\x06 \x01(\t\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\twaits_for\x18\x08 \x01(\t\x12\x13\n\x0bintake_text\x18\t \x01(\t\x12\x35\n\x06\x63ounts\x18\n \x01(\x0b\x32%.pointsman.api.workflow.v1.TaskCounts\"\xab\x01\n\x14ListWorkflowsRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12L\n\x08statuses\x18\x02 \x03(\x0e\x32).pointsman.api.workflow.v1.WorkflowStatusB\x0f\xbaH\x0c\x92\x01\t\x10\x07\"\x05\x82\x01\x02\x10\x01\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"m\n\x15ListWorkflowsResponse\x12;\n\tworkflows\x18\x01 \x03(\x0b\x32(.pointsman.api.workflow.v1.WorkflowEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"C\n\x14ListResumableRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"m\n\x15ListResumableResponse\x12;\n\tworkflows\x18\x01 \x03(\x0b\x32(.pointsman.api.workflow.v1.WorkflowEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"f\n\x14WatchWorkflowRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12\x1a\n\tafter_seq\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"P\n\x15WatchWorkflowResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"6\n\x13WatchChangesRequest\x12\x1f\n\x0e\x61\x66ter_position\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"O\n\x14WatchChangesResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\"\xbd\x01\n\x12ImportStateRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x32\n\x0bworkflow_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{0,128}$\x12\x1f\n\nstate_json\x18\x03 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80@\x12\x0f\n\x07replace\x18\x04 \x01(\x08\x12!\n\x0etasks_markdown\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@\"L\n\x13ImportStateResponse\x12\x35\n\x08progress\x18\x01 \x01(\x0b\x32#.pointsman.api.workflow.v1.Progress\"H\n\x12\x45xportStateRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\")\n\x13\x45xportStateResponse\x12\x12\n\nstate_json\x18\x01 \x01(\t\"\x87\x01\n\x12ImportTasksRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x32\n\x0bworkflow_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12\x1d\n\x08markdown\x18\x03 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80`\"L\n\x13ImportTasksResponse\x12\x35\n\x08progress\x18\x01 \x01(\x0b\x32#.pointsman.api.workflow.v1.Progress\"\x86\x01\n\x12\x45xportTasksRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12+\n\x04page\x18\x02 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12\x0f\n\x07\x63hinese\x18\x03 \x01(\x08\"@\n\x13\x45xportTasksResponse\x12\x10\n\x08markdown\x18\x01 \x01(\t\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"N\n\x10\x46orgetRunRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"&\n\x11\x46orgetRunResponse\x12\x11\n\tforgotten\x18\x01 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'pointsman/api/workflow/v1/reading.proto\x12\x19pointsman.api.workflow.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/api/common/v1/common.proto\x1a%pointsman/api/workflow/v1/model.proto\x1a%pointsman/api/workflow/v1/plans.proto\"\xc4\x01\n\x12GetWorkflowRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12+\n\x04page\x18\x02 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12M\n\rtask_statuses\x18\x03 \x03(\x0e\x32%.pointsman.api.workflow.v1.TaskStatusB\x0f\xbaH\x0c\x92\x01\t\x10\x06\"\x05\x82\x01\x02\x10\x01\"\x95\x01\n\x13GetWorkflowResponse\x12\x35\n\x08workflow\x18\x01 \x01(\x0b\x32#.pointsman.api.workflow.v1.Workflow\x12.\n\x05tasks\x18\x02 \x03(\x0b\x32\x1f.pointsman.api.workflow.v1.Task\x12\x17\n\x0fnext_page_token\x18\x03 \x01(\t\"\xb9\x02\n\rWorkflowEntry\x12\x13\n\x0bworkflow_id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x39\n\x06status\x18\x03 \x01(\x0e\x32).pointsman.api.workflow.v1.WorkflowStatus\x12\x10\n\x08priority\x18\x04 \x01(\x05\x12\x12\n\nexecutable\x18\x05 \x01(\x08\x12\x14\n\x0cowner_run_id\x18\x06 \x01(\t\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\twaits_for\x18\x08 \x01(\t\x12\x13\n\x0bintake_text\x18\t \x01(\t\x12\x35\n\x06\x63ounts\x18\n \x01(\x0b\x32%.pointsman.api.workflow.v1.TaskCounts\"\xab\x01\n\x14ListWorkflowsRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12L\n\x08statuses\x18\x02 \x03(\x0e\x32).pointsman.api.workflow.v1.WorkflowStatusB\x0f\xbaH\x0c\x92\x01\t\x10\x07\"\x05\x82\x01\x02\x10\x01\x12\x18\n\x06run_id\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\"m\n\x15ListWorkflowsResponse\x12;\n\tworkflows\x18\x01 \x03(\x0b\x32(.pointsman.api.workflow.v1.WorkflowEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"C\n\x14ListResumableRequest\x12+\n\x04page\x18\x01 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\"m\n\x15ListResumableResponse\x12;\n\tworkflows\x18\x01 \x03(\x0b\x32(.pointsman.api.workflow.v1.WorkflowEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x86\x01\n\x14WatchWorkflowRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12\x1a\n\tafter_seq\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x1e\n\nbatch_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00\"\x83\x01\n\x15WatchWorkflowResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\x12\x31\n\x04more\x18\x02 \x03(\x0b\x32#.pointsman.api.common.v1.Transition\"V\n\x13WatchChangesRequest\x12\x1f\n\x0e\x61\x66ter_position\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x1e\n\nbatch_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00\"\x82\x01\n\x14WatchChangesResponse\x12\x37\n\ntransition\x18\x01 \x01(\x0b\x32#.pointsman.api.common.v1.Transition\x12\x31\n\x04more\x18\x02 \x03(\x0b\x32#.pointsman.api.common.v1.Transition\"\xbd\x01\n\x12ImportStateRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x32\n\x0bworkflow_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{0,128}$\x12\x1f\n\nstate_json\x18\x03 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80@\x12\x0f\n\x07replace\x18\x04 \x01(\x08\x12!\n\x0etasks_markdown\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@\"L\n\x13ImportStateResponse\x12\x35\n\x08progress\x18\x01 \x01(\x0b\x32#.pointsman.api.workflow.v1.Progress\"H\n\x12\x45xportStateRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\")\n\x13\x45xportStateResponse\x12\x12\n\nstate_json\x18\x01 \x01(\t\"\x87\x01\n\x12ImportTasksRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x32\n\x0bworkflow_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12\x1d\n\x08markdown\x18\x03 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80`\"L\n\x13ImportTasksResponse\x12\x35\n\x08progress\x18\x01 \x01(\x0b\x32#.pointsman.api.workflow.v1.Progress\"\x86\x01\n\x12\x45xportTasksRequest\x12\x32\n\x0bworkflow_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[A-Za-z0-9_-]{1,128}$\x12+\n\x04page\x18\x02 \x01(\x0b\x32\x1d.pointsman.api.common.v1.Page\x12\x0f\n\x07\x63hinese\x18\x03 \x01(\x08\"@\n\x13\x45xportTasksResponse\x12\x10\n\x08markdown\x18\x01 \x01(\t\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"N\n\x10\x46orgetRunRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1a\n\x06run_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"&\n\x11\x46orgetRunResponse\x12\x11\n\tforgotten\x18\x01 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,8 +48,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHWORKFLOWREQUEST'].fields_by_name['workflow_id']._serialized_options = b'\272H\032r\0302\026^[A-Za-z0-9_-]{1,128}$'
   _globals['_WATCHWORKFLOWREQUEST'].fields_by_name['after_seq']._loaded_options = None
   _globals['_WATCHWORKFLOWREQUEST'].fields_by_name['after_seq']._serialized_options = b'\272H\004\"\002(\000'
+  _globals['_WATCHWORKFLOWREQUEST'].fields_by_name['batch_size']._loaded_options = None
+  _globals['_WATCHWORKFLOWREQUEST'].fields_by_name['batch_size']._serialized_options = b'\272H\007\032\005\030\310\001(\000'
   _globals['_WATCHCHANGESREQUEST'].fields_by_name['after_position']._loaded_options = None
   _globals['_WATCHCHANGESREQUEST'].fields_by_name['after_position']._serialized_options = b'\272H\004\"\002(\000'
+  _globals['_WATCHCHANGESREQUEST'].fields_by_name['batch_size']._loaded_options = None
+  _globals['_WATCHCHANGESREQUEST'].fields_by_name['batch_size']._serialized_options = b'\272H\007\032\005\030\310\001(\000'
   _globals['_IMPORTSTATEREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_IMPORTSTATEREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
   _globals['_IMPORTSTATEREQUEST'].fields_by_name['workflow_id']._loaded_options = None
@@ -86,32 +90,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTRESUMABLEREQUEST']._serialized_end=1267
   _globals['_LISTRESUMABLERESPONSE']._serialized_start=1269
   _globals['_LISTRESUMABLERESPONSE']._serialized_end=1378
-  _globals['_WATCHWORKFLOWREQUEST']._serialized_start=1380
-  _globals['_WATCHWORKFLOWREQUEST']._serialized_end=1482
-  _globals['_WATCHWORKFLOWRESPONSE']._serialized_start=1484
-  _globals['_WATCHWORKFLOWRESPONSE']._serialized_end=1564
-  _globals['_WATCHCHANGESREQUEST']._serialized_start=1566
-  _globals['_WATCHCHANGESREQUEST']._serialized_end=1620
-  _globals['_WATCHCHANGESRESPONSE']._serialized_start=1622
-  _globals['_WATCHCHANGESRESPONSE']._serialized_end=1701
-  _globals['_IMPORTSTATEREQUEST']._serialized_start=1704
-  _globals['_IMPORTSTATEREQUEST']._serialized_end=1893
-  _globals['_IMPORTSTATERESPONSE']._serialized_start=1895
-  _globals['_IMPORTSTATERESPONSE']._serialized_end=1971
-  _globals['_EXPORTSTATEREQUEST']._serialized_start=1973
-  _globals['_EXPORTSTATEREQUEST']._serialized_end=2045
-  _globals['_EXPORTSTATERESPONSE']._serialized_start=2047
-  _globals['_EXPORTSTATERESPONSE']._serialized_end=2088
-  _globals['_IMPORTTASKSREQUEST']._serialized_start=2091
-  _globals['_IMPORTTASKSREQUEST']._serialized_end=2226
-  _globals['_IMPORTTASKSRESPONSE']._serialized_start=2228
-  _globals['_IMPORTTASKSRESPONSE']._serialized_end=2304
-  _globals['_EXPORTTASKSREQUEST']._serialized_start=2307
-  _globals['_EXPORTTASKSREQUEST']._serialized_end=2441
-  _globals['_EXPORTTASKSRESPONSE']._serialized_start=2443
-  _globals['_EXPORTTASKSRESPONSE']._serialized_end=2507
-  _globals['_FORGETRUNREQUEST']._serialized_start=2509
-  _globals['_FORGETRUNREQUEST']._serialized_end=2587
-  _globals['_FORGETRUNRESPONSE']._serialized_start=2589
-  _globals['_FORGETRUNRESPONSE']._serialized_end=2627
+  _globals['_WATCHWORKFLOWREQUEST']._serialized_start=1381
+  _globals['_WATCHWORKFLOWREQUEST']._serialized_end=1515
+  _globals['_WATCHWORKFLOWRESPONSE']._serialized_start=1518
+  _globals['_WATCHWORKFLOWRESPONSE']._serialized_end=1649
+  _globals['_WATCHCHANGESREQUEST']._serialized_start=1651
+  _globals['_WATCHCHANGESREQUEST']._serialized_end=1737
+  _globals['_WATCHCHANGESRESPONSE']._serialized_start=1740
+  _globals['_WATCHCHANGESRESPONSE']._serialized_end=1870
+  _globals['_IMPORTSTATEREQUEST']._serialized_start=1873
+  _globals['_IMPORTSTATEREQUEST']._serialized_end=2062
+  _globals['_IMPORTSTATERESPONSE']._serialized_start=2064
+  _globals['_IMPORTSTATERESPONSE']._serialized_end=2140
+  _globals['_EXPORTSTATEREQUEST']._serialized_start=2142
+  _globals['_EXPORTSTATEREQUEST']._serialized_end=2214
+  _globals['_EXPORTSTATERESPONSE']._serialized_start=2216
+  _globals['_EXPORTSTATERESPONSE']._serialized_end=2257
+  _globals['_IMPORTTASKSREQUEST']._serialized_start=2260
+  _globals['_IMPORTTASKSREQUEST']._serialized_end=2395
+  _globals['_IMPORTTASKSRESPONSE']._serialized_start=2397
+  _globals['_IMPORTTASKSRESPONSE']._serialized_end=2473
+  _globals['_EXPORTTASKSREQUEST']._serialized_start=2476
+  _globals['_EXPORTTASKSREQUEST']._serialized_end=2610
+  _globals['_EXPORTTASKSRESPONSE']._serialized_start=2612
+  _globals['_EXPORTTASKSRESPONSE']._serialized_end=2676
+  _globals['_FORGETRUNREQUEST']._serialized_start=2678
+  _globals['_FORGETRUNREQUEST']._serialized_end=2756
+  _globals['_FORGETRUNRESPONSE']._serialized_start=2758
+  _globals['_FORGETRUNRESPONSE']._serialized_end=2796
 # @@protoc_insertion_point(module_scope)

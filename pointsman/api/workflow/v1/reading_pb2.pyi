@@ -276,19 +276,23 @@ class WatchWorkflowRequest(_message.Message):
 
     WORKFLOW_ID_FIELD_NUMBER: _builtins.int
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
+    BATCH_SIZE_FIELD_NUMBER: _builtins.int
     workflow_id: _builtins.str
     """The workflow."""
     after_seq: _builtins.int
     """Send only transitions after this seq; 0 for all."""
+    batch_size: _builtins.int
+    """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
     def __init__(
         self,
         *,
         workflow_id: _builtins.str = ...,
         after_seq: _builtins.int = ...,
+        batch_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "workflow_id", b"workflow_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "batch_size", b"batch_size", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -301,18 +305,24 @@ class WatchWorkflowResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TRANSITION_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition."""
+
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
+        """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
+        more: _abc.Iterable[_common_pb2.Transition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -325,16 +335,20 @@ class WatchChangesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AFTER_POSITION_FIELD_NUMBER: _builtins.int
+    BATCH_SIZE_FIELD_NUMBER: _builtins.int
     after_position: _builtins.int
     """Send only transitions after this position; 0 for all."""
+    batch_size: _builtins.int
+    """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
     def __init__(
         self,
         *,
         after_position: _builtins.int = ...,
+        batch_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position", "batch_size", b"batch_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,18 +361,24 @@ class WatchChangesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TRANSITION_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition, of any workflow of the project."""
+
+    @_builtins.property
+    def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
+        """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
+        more: _abc.Iterable[_common_pb2.Transition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
