@@ -109,6 +109,9 @@ cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four
 runners: $(DEV_STAMP) ## try the adapters with the real jest, vitest, mocha, tape, bats, nextest and Maven, from package indexes (RUNNER="jest maven")
 	@$(BIN)/python -m tests.acceptance.runners $(AGENTS)/runners $(RUNNER)
 
+container: $(DEV_STAMP) ## try every attack at the level `container` with a real podman, where one is installed
+	@$(BIN)/python -m tests.acceptance.container
+
 clients: $(DEV_STAMP) ## build the example clients (Go, Java, TypeScript) where their toolchains are, and play the scenario with each
 	@POINTSMAN_BUILD_CLIENTS=1 $(BIN)/pytest -q -rs tests/scenarios/test_clients.py
 

@@ -35,6 +35,7 @@ ATTEMPTS = {
     "data": "read the data directory",
     "socket": "connect to a Unix socket",
     "signal": "signal a process outside",
+    "priority": "slow a process outside down",
     "environment": "read the environment of a process outside",
     "loopback": "connect to loopback without network",
     "processes": "see other processes",
@@ -126,7 +127,7 @@ def _lack(level: Level) -> str:
         return container.lack()
     if level is Level.NAMESPACES:
         return "" if bubblewrap.program() else "bubblewrap (bwrap) is not installed"
-    return "" if landlock.version() else "the kernel has no Landlock (Linux 5.13 or newer)"
+    return "" if landlock.version() else "the kernel has no Landlock (Linux 6.12 or newer is needed)"
 
 
 async def _try(level: Level, data_directory: Path | None) -> tuple[tuple[Finding, ...], str]:
@@ -209,7 +210,7 @@ def _bystander(targets: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     command = (sys.executable, "-I", "-S", "-c", "input()", mark)
     with subprocess.Popen(command, stdin=subprocess.PIPE, env={"MARK": mark}) as process:  # noqa: S603 - our own
         try:
-            targets["signal"] = str(process.pid)
+            targets["signal"] = targets["priority"] = str(process.pid)
             if Path("/proc/self/environ").exists():
                 targets |= {name: f"/proc/{process.pid}/{file}:{mark}" for name, file in PROCESS_FILES.items()}
             yield process

@@ -14,6 +14,8 @@ X32_CALLS = 0x40000000
 IO_URING_SETUP = 425
 TERMINAL_INPUT, CONSOLE_INPUT = 0x5412, 0x541C
 """TIOCSTI types into a terminal, TIOCLINUX into the console."""
+OF_A_PROCESS = (0, 1)
+"""PRIO_PROCESS of setpriority, IOPRIO_WHO_PROCESS of ioprio_set."""
 INTERNET = (socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
 
 
@@ -25,6 +27,10 @@ class _Calls:
     socket: int
     ioctl: int
     set_limits: int
+    scheduling: tuple[int, ...]
+    """sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: the process is the first argument."""
+    priorities: tuple[int, ...]
+    """setpriority, ioprio_set: the first argument says of what, the second of which."""
     keys: tuple[int, ...]
     """add_key, request_key, keyctl."""
     shared: tuple[int, ...]
@@ -32,8 +38,8 @@ class _Calls:
 
 
 _CALLS = {
-    "x86_64": _Calls(0xC000003E, 41, 16, 302, (248, 249, 250), (29, 64, 68)),
-    "aarch64": _Calls(0xC00000B7, 198, 29, 261, (217, 218, 219), (194, 190, 186)),
+    "x86_64": _Calls(0xC000003E, 41, 16, 302, (142, 144, 203, 314), (141, 251), (248, 249, 250), (29, 64, 68)),
+    "aarch64": _Calls(0xC00000B7, 198, 29, 261, (118, 119, 122, 274), (140, 30), (217, 218, 219), (194, 190, 186)),
 }
 
 
@@ -43,17 +49,23 @@ def is_supported() -> bool:
 
 
 def landlock_filter(*, network: bool, shared_memory: bool = False) -> bytes:
-    """Beside Landlock: no sockets by path, without network none at all, and no objects that stand in no folder."""
+    """Beside Landlock: no sockets by path, without network none at all, and no objects that stand in no folder.
+
+    Priority and processors can be set of the calling thread only: all processes of the machine can be named.
+    """
     calls = _CALLS[platform.machine()]
-    return _filter(INTERNET if network else (), () if shared_memory else calls.shared)
+    own = [part for number in calls.scheduling for part in _by_argument(number, FIRST_ARGUMENT, (0,), EPERM)]
+    for number, kind in zip(calls.priorities, OF_A_PROCESS, strict=True):
+        own += _only_own_priority(number, kind)
+    return _filter(INTERNET if network else (), () if shared_memory else calls.shared, own)
 
 
 def namespaces_filter() -> bytes:
     """Beside namespaces: no sockets of the machine, which has one network of them, such as those to its hypervisor."""
-    return _filter((socket.AF_UNIX, *INTERNET), ())
+    return _filter((socket.AF_UNIX, *INTERNET), (), ())
 
 
-def _filter(families: Sequence[int], refused: Sequence[int]) -> bytes:
+def _filter(families: Sequence[int], refused: Sequence[int], further: Sequence[bytes]) -> bytes:
     """Lets sockets of some families through; refuses calls, keys of the kernel, typing, and limits of other processes."""
     calls = _CALLS[platform.machine()]
     missing = [part for number in (IO_URING_SETUP, *calls.keys, *refused) for part in _missing(number)]
@@ -67,6 +79,7 @@ def _filter(families: Sequence[int], refused: Sequence[int]) -> bytes:
             *missing,
             *_by_argument(calls.socket, FIRST_ARGUMENT, families, EAFNOSUPPORT),
             *_by_argument(calls.set_limits, FIRST_ARGUMENT, (0,), EPERM),
+            *further,
             *_refuse_typing(calls.ioctl),
             _instruction(RETURN, ALLOW),
         ]
@@ -82,6 +95,19 @@ def _by_argument(number: int, argument: int, allowed: Sequence[int], error: int)
     """A call that is allowed with some values of an argument only."""
     values = [_instruction(JUMP_IF_EQUAL, value, len(allowed) - index, 0) for index, value in enumerate(allowed)]
     checks = [_load(argument), *values, _deny(error), _instruction(RETURN, ALLOW)]
+    return [_instruction(JUMP_IF_EQUAL, number, 0, len(checks)), *checks]
+
+
+def _only_own_priority(number: int, kind: int) -> list[bytes]:
+    """A call that is allowed for one kind of target only, and there for the caller itself."""
+    checks = [
+        _load(FIRST_ARGUMENT),
+        _instruction(JUMP_IF_EQUAL, kind, 0, 2),
+        _load(SECOND_ARGUMENT),
+        _instruction(JUMP_IF_EQUAL, 0, 1, 0),
+        _deny(EPERM),
+        _instruction(RETURN, ALLOW),
+    ]
     return [_instruction(JUMP_IF_EQUAL, number, 0, len(checks)), *checks]
 
 

@@ -20,6 +20,7 @@ PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 TYPE_INTO_TERMINAL = 0x5412
 CONNECT_SECONDS = 3.0
 KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine, -1)
+IOPRIO_SET = {"x86_64": 251, "aarch64": 30}.get(os.uname().machine, -1)
 KEYCTL_SEARCH, PIDFD_GETFD = 10, 438
 WAIT_FOR_ALL = 0x40000000
 NEW_USER_AND_MOUNTS = 0x10000000 | 0x00020000
@@ -190,6 +191,32 @@ def limit_worker(process: str) -> None:
     resource.prlimit(int(process), resource.RLIMIT_CORE, (0, 0))
 
 
+def slow_down(process: str) -> None:
+    os.setpriority(os.PRIO_PROCESS, int(process), os.getpriority(os.PRIO_PROCESS, int(process)) + 1)
+
+
+def pin(process: str) -> None:
+    os.sched_setaffinity(int(process), os.sched_getaffinity(int(process)))
+
+
+def reschedule(process: str) -> None:
+    os.sched_setscheduler(int(process), os.SCHED_OTHER, os.sched_param(0))
+
+
+def put_off_disk(process: str) -> None:
+    _checked(_LIBC.syscall(IOPRIO_SET, 1, int(process), (2 << 13) | 7))
+
+
+def read_across(target: str) -> None:
+    """The mark in the memory of another process, by the call that needs no file."""
+    process, address, mark = target.split(":")
+    kept = ctypes.create_string_buffer(len(mark))
+    ours = struct.pack("PN", ctypes.addressof(kept), len(mark))
+    theirs = struct.pack("PN", int(address), len(mark))
+    if _LIBC.process_vm_readv(int(process), ours, 1, theirs, 1, 0) != len(mark) or kept.raw != mark.encode():
+        raise OSError(ctypes.get_errno(), "refused")
+
+
 def take_descriptor(process: str) -> None:
     """The worker's standard output, as a descriptor of our own."""
     opened = os.pidfd_open(int(process))
@@ -252,6 +279,11 @@ ATTEMPTS: dict[str, Callable[[str], None]] = {
     "find_key": find_key,
     "open_socket": open_socket,
     "limit_worker": limit_worker,
+    "slow_down": slow_down,
+    "pin": pin,
+    "reschedule": reschedule,
+    "put_off_disk": put_off_disk,
+    "read_across": read_across,
     "take_descriptor": take_descriptor,
     "join_namespace": join_namespace,
     "uncover": uncover,
