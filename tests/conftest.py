@@ -11,13 +11,15 @@ import pytest
 import pytest_timeout
 
 from pointsman.sandbox import available_level
-from tests.helpers.databases import empty_postgres_database
 from tests.helpers.limits import Limit
 from tests.helpers.loopback import trust_loopback
+from tests.helpers.migrated import migrated_postgres_database
+from tests.helpers.migrations import remember_migrations
 from tests.helpers.postgres import PostgresServer, postgres_server
 
 pytest_plugins = ["pytester"]
 trust_loopback()
+remember_migrations()
 
 
 @pytest.fixture(scope="session")
@@ -29,11 +31,11 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of each kind in turn."""
+    """A database without rows of each kind in turn; on PostgreSQL the stores of the contexts are migrated already."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'store.db'}"
         return
-    with empty_postgres_database(request.getfixturevalue("postgres")) as url:
+    with migrated_postgres_database(request.getfixturevalue("postgres")) as url:
         yield url
 
 

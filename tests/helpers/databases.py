@@ -1,4 +1,4 @@
-"""Empty databases: a new one where a test wants several, one that was emptied for most. And how to break one."""
+"""Databases that nobody has migrated: a new one, or one that was emptied. And how to break one."""
 
 import itertools
 import sqlite3
@@ -16,11 +16,11 @@ _emptied: dict[str, list[str]] = {}
 """For each server, the databases that are empty again: laying down a new one copies a thousand files."""
 
 
-def new_postgres_database(server: PostgresServer) -> str:
-    """A new, empty database on the server."""
+def new_postgres_database(server: PostgresServer, template: str = "template1") -> str:
+    """A new database on the server, empty or a copy of another that nobody uses."""
     name = f"test_{next(_numbers)}"
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     return server.url.replace("/postgres?", f"/{name}?")
 
 
@@ -37,12 +37,17 @@ def empty_postgres_database(server: PostgresServer) -> Iterator[str]:
     free.append(url)
 
 
+def end_connections(connection: psycopg.Connection) -> None:
+    """End whoever else is connected to the same database."""
+    connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+
 def _empty(url: str) -> None:
     """Drop every schema of ours, after ending whoever is still connected."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        end_connections(connection)
         connection.execute(f"SET lock_timeout = '{scaled(2):.0f}s'")
         schemas = connection.execute(
             "SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'"

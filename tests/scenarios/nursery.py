@@ -18,6 +18,7 @@ from pointsman.cli.__main__ import main as command_line
 from pointsman.cli.commands import COMMANDS
 from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.router.rules import standard_rule_book
+from tests.helpers.migrations import migrate_beforehand, remember_migrations
 
 LATER = ("alembic.command", "cryptography.x509", "pointsman.credentials.certificate")
 """Imported by need."""
@@ -52,12 +53,14 @@ def become(wanted: dict[str, object], output: int, report: int) -> None:
 
 
 def load_all() -> None:
-    """Import what any command could, at its start or later, and read the rules."""
+    """Import what any command could, at its start or later, read the rules, and remember the migrations."""
     for name in (*(f"pointsman.services.{context}.__main__" for context in CONTEXTS), *LATER):
         import_module(name)
     for command in COMMANDS.values():
         command.load()
     standard_rule_book()
+    remember_migrations()
+    migrate_beforehand()
     gc.freeze()  # else each child would copy all pages of the heap when it looks for garbage
 
 

@@ -1,16 +1,23 @@
 """Migrations: from nothing, twice, by several processes at once, and what can be said of how far they are."""
 
 import asyncio
+import sqlite3
 import sys
+from collections.abc import Iterator
+from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
 
+from pointsman.services.chassis.storage import alembic_upgrade
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate, migration_states
 from tests.helpers.counter import Add, CounterStore
 from tests.helpers.counters import a_caller
+from tests.helpers.databases import empty_postgres_database
+from tests.helpers.migrations import BY_ALEMBIC, CONTEXTS
 
 ROOT = Path(__file__).resolve().parents[3]
 MIGRATE_BY_FOUR = """
@@ -49,6 +56,16 @@ def upgrade() -> None:
 CREATE_NOTES = 'op.create_table("notes", sa.Column("entity_id", sa.String(64), primary_key=True))'
 NO_TIME_LIMIT = """for name in ("statement_timeout", "lock_timeout"):
         assert op.get_bind().execute(sa.text(f"SHOW {name}")).scalar_one() == "0", name"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database of each kind in turn that nobody has migrated."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'store.db'}"
+        return
+    with empty_postgres_database(request.getfixturevalue("postgres")) as url:
+        yield url
 
 
 @pytest.fixture
@@ -135,3 +152,21 @@ def _write(folder: Path, revision: str, before: str | None, body: str) -> None:
     versions = folder / "versions"
     versions.mkdir(exist_ok=True)
     (versions / f"{revision}_step.py").write_text(LINE.format(revision=revision, before=before, body=body))
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_store_that_a_test_migrates_from_memory_is_as_alembic_leaves_it(
+    context: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered = [_migrated(tmp_path / name, context) for name in ("first", "second")]
+    monkeypatch.setattr(alembic_upgrade, "upgrade", BY_ALEMBIC)
+    assert remembered == [_migrated(tmp_path / "third", context)] * 2
+
+
+def _migrated(folder: Path, context: str) -> list[str]:
+    """The text of a new store."""
+    database = Database(f"sqlite:///{folder / 'store.db'}", context)
+    migrate(database, import_module(f"pointsman.services.{context}.__main__").MIGRATIONS)
+    database.close()
+    with closing(sqlite3.connect(folder / "store.db")) as store:
+        return list(store.iterdump())

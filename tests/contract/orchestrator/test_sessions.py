@@ -12,8 +12,8 @@ from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.store import OrchestratorStore
 from tests.contract.orchestrator.orchestrators import caller, orchestrator, order
 from tests.helpers.counters import in_one_batch
-from tests.helpers.databases import empty_postgres_database
 from tests.helpers.eventually import eventually
+from tests.helpers.migrated import migrated_postgres_database
 from tests.helpers.postgres import PostgresServer
 from tests.scenarios.planes import NOBODY, plane
 
@@ -100,7 +100,7 @@ async def test_sessions_of_the_same_name_in_other_projects_and_runs_without_one_
 
 
 async def test_two_replicas_never_both_let_a_run_of_a_session_go_on(postgres: PostgresServer) -> None:
-    with empty_postgres_database(postgres) as url:
+    with migrated_postgres_database(postgres) as url:
         async with orchestrator(url) as one, orchestrator(url) as two:
             for pair in range(PAIRS):
                 run_ids = [f"run_{pair}_{number}" for number in range(6)]
@@ -115,7 +115,7 @@ async def test_two_replicas_never_both_let_a_run_of_a_session_go_on(postgres: Po
 
 
 async def test_two_replicas_that_have_both_decided_before_either_commits_decide_again(postgres: PostgresServer) -> None:
-    with empty_postgres_database(postgres) as url:
+    with migrated_postgres_database(postgres) as url:
         async with orchestrator(url) as one, orchestrator(url) as two:
             with psycopg.connect(url) as holder:
                 holder.execute("SELECT position FROM orchestrator.head FOR UPDATE")

@@ -21,7 +21,7 @@ from pointsman.services.router.__main__ import build
 from pointsman.services.router.config import RouterSettings
 from pointsman.services.router.domain.thinking import route_thinking
 from pointsman.services.router.wire import decode, encode
-from tests.helpers.databases import empty_postgres_database
+from tests.helpers.migrated import migrated_postgres_database
 
 runner = CliRunner()
 TEXTS = ("fix the build in src/", "drop the users table", "what is a monad?", "pwd", "delete all files, just do it")
@@ -41,7 +41,7 @@ def store(request: pytest.FixtureRequest, data: Path, monkeypatch: pytest.Monkey
         assert route("policy").exit_code == 0
         yield data
         return
-    with empty_postgres_database(request.getfixturevalue("postgres")) as url:
+    with migrated_postgres_database(request.getfixturevalue("postgres")) as url:
         monkeypatch.setenv("POINTSMAN_DATABASE_URL", url)
         yield data
 
