@@ -70,7 +70,7 @@ check: $(DEV_STAMP) check-console ## format, lint, types, import rules, protos, 
 check-console: ## types, lint and format of the console's JavaScript, where npm is there
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(CONSOLE_TOOLS)/.stamp && \
 		$(CONSOLE_TOOLS)/node_modules/.bin/tsc -p tests/unit/console/jsconfig.json && \
-		$(CONSOLE_TOOLS)/node_modules/.bin/biome ci --colors=off --config-path=tests/unit/console services/gateway/console/js; \
+		$(CONSOLE_TOOLS)/node_modules/.bin/biome ci --colors=off --config-path=tests/unit/console services/gateway/console/js services/gateway/console/early.js; \
 	else echo "NPM IS MISSING: types, lint and format of the console's JavaScript were NOT checked"; fi
 
 $(CONSOLE_TOOLS)/.stamp: tests/unit/console/package.json tests/unit/console/package-lock.json

@@ -11,13 +11,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from pointsman.services.gateway import login
-from pointsman.services.gateway.bundling import Bundle, bundle
+from pointsman.services.gateway.bundling import Bundle, bundle, compact
 from pointsman.services.gateway.compression import BEST, GZIP, VARY, compress, takes_gzip
 from pointsman.services.gateway.contract import PREFIX
 from pointsman.services.gateway.sessions import Sessions
 
 FOLDER = Path(__file__).parent / "console"
-INDEX, ICON, STYLE, LOGIN = "index.html", "icon.svg", "console.css", "login.js"
+INDEX, ICON, STYLE, LOGIN, EARLY = "index.html", "icon.svg", "console.css", "login.js", "early.js"
 SCRIPT, LATER = "console.js", "later.js"
 ENTRY = "main"
 VIEWS = ("/", "/runs", "/new", "/people", "/agents", "/queue", "/router", "/components")
@@ -89,7 +89,7 @@ def routes(sessions: Sessions | None, *, asks_for_tokens: bool) -> tuple[list[Ba
     icon = (FOLDER / ICON).read_bytes()
     scripts = script()
     assets = {SCRIPT: scripts.first.encode(), LATER: scripts.later.encode(), STYLE: style().encode(), ICON: icon}
-    assets[LOGIN] = (FOLDER / LOGIN).read_bytes()
+    assets |= {name: compact((FOLDER / name).read_text()).encode() for name in (LOGIN, EARLY)}
     version = _digest(b"".join(assets.values()))
     gate = partial(login.only_with_session, sessions)
     is_plain = asks_for_tokens or sessions is not None

@@ -1,6 +1,5 @@
 """What people come for, in a real browser, with the number of clicks that each takes."""
 
-import hashlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,31 +8,14 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
-from pointsman.api.handoff.v1 import handoff_pb2 as handoff
-from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
-from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
-from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.e2e.consoles import Console, console, viewed
+from tests.e2e.handing_in import hand_in, take
 from tests.scenarios.planes import NOBODY
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
-DIFF = b"""diff --git a/src/parser.py b/src/parser.py
---- a/src/parser.py
-+++ b/src/parser.py
-@@ -1,2 +1,2 @@ def fields(s):
- # split
--    return s.split(",")
-+    return [x.strip() for x in s.split(",")]
-diff --git a/tests/test_parser.py b/tests/test_parser.py
-new file mode 100644
---- /dev/null
-+++ b/tests/test_parser.py
-@@ -0,0 +1,1 @@
-+def test_fields(): assert fields("a, b")
-"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -60,43 +42,10 @@ class Clicks:
         assert self._count <= self._aim, self._task
 
 
-async def take(here: Console, agent_id: str, run_id: str) -> agent.Lease:
-    """Take the work of a coder in this run; other tests have left theirs on the same control plane."""
-    request = agent.PollRequest(request_id=here.plane.request_id(), agent_id=agent_id)
-    request.wanted.capabilities.append(assignments.CAPABILITY_CODE)
-    request.wanted.run_ids.append(run_id)
-    request.wait.FromSeconds(50)
-    leases: list[agent.Lease] = list((await here.plane.agents.Poll(request)).leases)
-    return leases[0]
-
-
-async def put_diff(here: Console, run_id: str) -> handoff.ArtifactRef:
-    """Store the diff as a worker does."""
-    ref = handoff.ArtifactRef(sha256=hashlib.sha256(DIFF).hexdigest(), size_bytes=len(DIFF), media_type="text/x-diff")
-
-    async def parts() -> AsyncIterator[artifact.PutRequest]:
-        yield artifact.PutRequest(start=artifact.PutStart(artifact=ref, run_id=run_id))
-        yield artifact.PutRequest(chunk=DIFF)
-
-    await here.plane.artifacts.Put(parts())
-    return ref
-
-
 async def handed_in(here: Console, message: str) -> str:
     """A run whose coder has handed in a change with its diff, and says that all is well."""
     run = await here.plane.reached((await here.plane.submit(message)).id, runs.RUN_STATE_CODER_EXEC)
-    lease = await take(here, "vm-coder", run.id)
-    evidence = handoff.Evidence(id="E1", kind=handoff.EVIDENCE_KIND_COMMAND, command=["make", "check"], exit_code=0)
-    claim = handoff.Claim(id="C1", statement="it works", evidence_ids=["E1"], criterion_ids=["T1-C1"])
-    files = [handoff.ChangedFile(path=path, change=handoff.FILE_CHANGE_MODIFIED) for path in ("src/parser.py",)]
-    made = handoff.CoderResult(claims=[claim], evidence=[evidence], changed_files=files)
-    made.diff.CopyFrom(await put_diff(here, run.id))
-    stage = work.StageResult(route=work.StageRoute(verdict="PASS"), coder_result=made)
-    key = agent.LeaseKey(assignment_id=lease.assignment.id, epoch=lease.epoch, secret=lease.secret)
-    done = agent.CompleteRequest(request_id=here.plane.request_id(), agent_id="vm-coder")
-    done.completions.append(agent.Completion(lease=key, stage=stage))
-    (outcome,) = (await here.plane.agents.Complete(done)).outcomes
-    assert outcome.accepted, outcome
+    await hand_in(here.plane, run.id)
     return str(run.id)
 
 
@@ -153,7 +102,7 @@ async def test_the_output_is_followed_searched_and_leads_to_the_first_error(here
     run = await here.plane.reached(
         (await here.plane.submit("Migrate billing in src/billing.py")).id, runs.RUN_STATE_CODER_EXEC
     )
-    lease = await take(here, "printer", run.id)
+    lease = await take(here.plane, "printer", run.id)
 
     async def prints(offset: int, text: str) -> None:
         beat = agent.HeartbeatRequest(request_id=here.plane.request_id(), agent_id="printer")

@@ -13,7 +13,7 @@ from tests.e2e.consoles import Console, console, forgive, forgive_outages, viewe
 from tests.scenarios.planes import NOBODY, WISH
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
-WAITED_FOR = {"console.css", "console.js", "icon.svg", "GetRun", "CountRuns"}
+WAITED_FOR = {"console.css", "console.js", "early.js", "icon.svg", "GetRun", "CountRuns"}
 """All that a browser fetches before the first view of a run."""
 SLOW_MS, SLOW_RATIO = 5000, 50
 """Far beyond what is aimed at, so that no busy machine fails it; `make bench BENCH=gateway` measures."""

@@ -15,6 +15,7 @@ from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.enums import TERMINAL
 from pointsman.services.orchestrator.peers import Peers
 from pointsman.services.orchestrator.servicer.bulk import BulkChanges
+from pointsman.services.orchestrator.servicer.lines import RunLines
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.listing import Listing
 from pointsman.services.orchestrator.store.run_queries import RunFilter
@@ -112,20 +113,22 @@ class OrchestratorServicer:
 
     async def WatchRun(self, request: pb.WatchRunRequest, caller: Caller) -> AsyncIterator[pb.WatchRunResponse]:
         """A run's transitions, to its end."""
-        entity = ("run", request.run_id)
+        entity, lines = ("run", request.run_id), RunLines(self._store, caller.project, are_wanted=request.with_line)
         batches = self._store.journal.tail(caller.project, entity, request.after_seq, request.batch_size)
         async for rows in until(batches, lambda row: row.target in TERMINAL and row.source != row.target):
             first, *more = [encode.transitions.transition(row, request.view) for row in rows]
-            yield pb.WatchRunResponse(transition=first, more=more)
+            line = next(iter(await lines.of(rows)), None)
+            yield pb.WatchRunResponse(transition=first, more=more, line=line)
 
     async def WatchChanges(
         self, request: pb.WatchChangesRequest, caller: Caller
     ) -> AsyncIterator[pb.WatchChangesResponse]:
         """Every transition of the project."""
+        lines = RunLines(self._store, caller.project, are_wanted=request.with_line)
         batches = self._store.journal.changes(caller.project, request.after_position, request.batch_size)
         async for rows in batches:
             first, *more = [encode.transitions.transition(row, request.view) for row in rows]
-            yield pb.WatchChangesResponse(transition=first, more=more)
+            yield pb.WatchChangesResponse(transition=first, more=more, lines=await lines.of(rows))
 
     async def ListTransitions(self, request: pb.ListTransitionsRequest, caller: Caller) -> pb.ListTransitionsResponse:
         """A page of a run's journal."""

@@ -123,6 +123,31 @@ async def test_a_list_says_from_where_to_watch_on(tmp_path: Path, database_url: 
                 return
 
 
+async def test_a_stream_says_how_its_runs_stand_once_for_all_transitions_that_it_is_ahead_of(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with plane(tmp_path, NOBODY, database_url) as here:
+        run = await here.reached((await here.submit(labels={"team": "a"})).id, runs.RUN_STATE_CODER_EXEC)
+        items = []
+        async for item in here.runs.WatchRun(pb.WatchRunRequest(run_id=run.id, with_line=True)):
+            items.append(item)
+            if item.transition.seq == run.seq:
+                await here.runs.LabelRun(
+                    pb.LabelRunRequest(request_id=here.request_id(), run_id=run.id, labels={"team": "b"})
+                )
+            if item.transition.event == "labelled":
+                break
+        reached = 0
+        for item in items:
+            assert item.HasField("line") == (item.transition.seq > reached)
+            reached = max(reached, item.line.seq)
+        assert (items[0].line.attention, items[0].line.tasks) == (runs.ATTENTION_STUCK, [])
+        assert items[-1].line.labels == {"team": "b"}
+        async for change in here.runs.WatchChanges(pb.WatchChangesRequest(with_line=True)):
+            assert [line.id for line in change.lines] == [run.id]
+            return
+
+
 async def put(here: Plane, body: bytes, run_id: str) -> str:
     digest = hashlib.sha256(body).hexdigest()
 

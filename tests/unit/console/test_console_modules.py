@@ -61,7 +61,9 @@ def test_everything_that_is_exported_is_used_by_another_module_or_a_test() -> No
         for source in MODULES.values()
         for found in IMPORT.finditer(source)
         for item in found[1].split(",")
-    } | set(re.findall(r"(?:await (?:load\(\)|import\([^)]*\))\)\.)(\w+)", MODULES["main"]))
+    }
+    imported |= set(re.findall(r"(?:await (?:load\(\)|import\([^)]*\))\)\.)(\w+)", MODULES["main"]))
+    imported |= set(re.findall(r"const \{ (\w+) \} = await import\(", MODULES["run"]))
     unused = {
         f"{name}.{item}"
         for name, source in MODULES.items()

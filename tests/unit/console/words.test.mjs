@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 globalThis.addEventListener ??= () => {};
+globalThis.location ??= { pathname: "/people", search: "" };
+await import("../../../services/gateway/console/early.js");
 const from = (name) => import(`../../../services/gateway/console/js/${name}.js`);
 const { ATTENTION, PHASES, RUN_STATES, age, duration, phaseOf, questionWord, stateWord, tame } = await from("words");
+const { belongs, withLine } = await from("words");
 const { orderOf } = await from("again");
 const { quoted, words } = await from("commandline");
 const { orderFrom } = await from("newrun");
@@ -66,4 +69,31 @@ test("only the verifier proves; what an agent shows is its word", () => {
   assert.equal(found({ passed: false }), false);
   assert.equal(found({ passed: true, evidence: { exit_code: 0 } }), true);
   assert.equal(found({ passed: true, evidence: { exit_code: 1 } }), undefined, "a failure as on the base proves nothing");
+});
+
+test("a line of the stream changes what it says and leaves what it has no room for", () => {
+  const question = { id: "q1", text: "Is it as asked? ".repeat(40) };
+  const run = { seq: "7", intent: "fix ".repeat(100), tasks: [{ task_id: "T1" }], end_reason: "", question, ended_at: "x" };
+  const line = { seq: "9", intent: run.intent.slice(0, 300), tasks: [], end_reason: "", attention: "ATTENTION_NEEDS_YOU" };
+  const cut = { id: "q1", text: question.text.slice(0, 300) };
+  assert.deepEqual(withLine(run, { ...line, question: cut }), {
+    ...run,
+    seq: "9",
+    attention: "ATTENTION_NEEDS_YOU",
+    waiting_for: undefined,
+    ended_at: undefined,
+  });
+  assert.equal(withLine(run, line).question, undefined);
+  assert.equal(withLine(run, { ...line, question: { id: "q2", text: "?" } }).question.id, "q2");
+  assert.equal(withLine(run, { ...line, intent: "something else" }).intent, "something else");
+  assert.equal(withLine({ ...run, end_reason: "done" }, line).end_reason, "");
+});
+
+test("a line belongs into a list by what it asks, its session and its labels", () => {
+  const run = { attention: "ATTENTION_STUCK", session_id: "s1", labels: { team: "a" } };
+  const all = { attention: [], labels: {}, session: "" };
+  assert.ok(belongs(all, run));
+  assert.ok(belongs({ attention: ["STUCK"], labels: { team: "a" }, session: "s1" }, run));
+  for (const other of [{ attention: ["DONE"] }, { labels: { team: "b" } }, { session: "s2" }])
+    assert.ok(!belongs({ ...all, ...other }, run));
 });

@@ -1384,6 +1384,7 @@ class WatchRunRequest(_message.Message):
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     BATCH_SIZE_FIELD_NUMBER: _builtins.int
+    WITH_LINE_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run."""
     after_seq: _builtins.int
@@ -1392,6 +1393,8 @@ class WatchRunRequest(_message.Message):
     """What of each transition is sent."""
     batch_size: _builtins.int
     """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
+    with_line: _builtins.bool
+    """Whether items say how the run stands, so that nobody has to read it again after each."""
     def __init__(
         self,
         *,
@@ -1399,10 +1402,11 @@ class WatchRunRequest(_message.Message):
         after_seq: _builtins.int = ...,
         view: _common_pb2.TransitionView.ValueType = ...,
         batch_size: _builtins.int = ...,
+        with_line: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "batch_size", b"batch_size", "run_id", b"run_id", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_seq", b"after_seq", "batch_size", b"batch_size", "run_id", b"run_id", "view", b"view", "with_line", b"with_line"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1416,6 +1420,7 @@ class WatchRunResponse(_message.Message):
 
     TRANSITION_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition."""
@@ -1424,15 +1429,20 @@ class WatchRunResponse(_message.Message):
     def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
         """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
+    @_builtins.property
+    def line(self) -> _run_pb2.Run:
+        """With `with_line`: the run as it is now, as RUN_VIEW_LINE shows it. It may be ahead of the transitions; items that it is ahead of have none."""
+
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
         more: _abc.Iterable[_common_pb2.Transition] | None = ...,
+        line: _run_pb2.Run | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["line", b"line", "transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["line", b"line", "more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1447,22 +1457,26 @@ class WatchChangesRequest(_message.Message):
     AFTER_POSITION_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     BATCH_SIZE_FIELD_NUMBER: _builtins.int
+    WITH_LINE_FIELD_NUMBER: _builtins.int
     after_position: _builtins.int
     """Only transitions after this position; 0 means from the first."""
     view: _common_pb2.TransitionView.ValueType
     """What of each transition is sent."""
     batch_size: _builtins.int
     """The most transitions in one message: those that are there at once travel together. 0 and 1 send each by itself."""
+    with_line: _builtins.bool
+    """Whether items say how their run stands, so that nobody has to read it again after each."""
     def __init__(
         self,
         *,
         after_position: _builtins.int = ...,
         view: _common_pb2.TransitionView.ValueType = ...,
         batch_size: _builtins.int = ...,
+        with_line: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position", "batch_size", b"batch_size", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_position", b"after_position", "batch_size", b"batch_size", "view", b"view", "with_line", b"with_line"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1476,6 +1490,7 @@ class WatchChangesResponse(_message.Message):
 
     TRANSITION_FIELD_NUMBER: _builtins.int
     MORE_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transition(self) -> _common_pb2.Transition:
         """The transition."""
@@ -1484,15 +1499,20 @@ class WatchChangesResponse(_message.Message):
     def more(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.Transition]:
         """Those after it that were there at the same time, in order; only where the request names a batch_size above 1."""
 
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[_run_pb2.Run]:
+        """With `with_line`: the runs of the transitions as they are now, as RUN_VIEW_LINE shows them. A run may be ahead of its transitions; it is not there again in items that it is ahead of."""
+
     def __init__(
         self,
         *,
         transition: _common_pb2.Transition | None = ...,
         more: _abc.Iterable[_common_pb2.Transition] | None = ...,
+        lines: _abc.Iterable[_run_pb2.Run] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["transition", b"transition"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "transition", b"transition"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "more", b"more", "transition", b"transition"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,7 +1,10 @@
 // @ts-check
 // Calls of the services: one function for every RPC, errors with their reason and fields.
 
-export const ORCHESTRATOR = "orchestrator.OrchestratorService";
+const { RUNS, PATIENCE, addressOf, begunEarly } = globalThis.early;
+export const FIRST_LIVING = globalThis.early.FIRST_LIVING;
+export const headers = globalThis.early.headers;
+export const ORCHESTRATOR = RUNS;
 export const AGENTS = "orchestrator.AgentService";
 export const ARTIFACTS = "orchestrator.ArtifactService";
 export const LANDING = "orchestrator.LandingService";
@@ -10,7 +13,6 @@ export const WORKFLOW = "workflow.WorkflowService";
 export const ROUTER = "router.RouterService";
 
 const TRIES = 4;
-const PATIENCE = 20000;
 
 class Refused extends Error {
   constructor(status, error) {
@@ -27,18 +29,6 @@ export function signIn(token) {
   sessionStorage.setItem("token", token);
 }
 
-// Who calls, for which project; nothing where both are the usual ones.
-export function headers() {
-  const token = sessionStorage.getItem("token");
-  const proof = localStorage.getItem("console");
-  const project = new URLSearchParams(location.search).get("project");
-  return {
-    ...(project ? { "pointsman-project": project } : {}),
-    ...(token ? { authorization: `Bearer ${token}` } : {}),
-    ...(proof ? { "pointsman-console": proof } : {}),
-  };
-}
-
 export async function call(service, method, request, signal) {
   const answer = await fetch(`/api/v1/${service}/${method}`, {
     method: "POST",
@@ -52,17 +42,14 @@ export async function call(service, method, request, signal) {
 const kept = new Map();
 const MOST_KEPT = 40;
 
-// A read by its address alone: the gateway may have told the browser to fetch it before the script was there, and what
-// has not changed since it was read is not sent again.
+// A read by its address alone: it may have begun before this script was there, and what has not changed since it was
+// read is not sent again.
 export async function read(service, method, request = {}) {
-  const query = Object.entries(request).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${name}=${encodeURIComponent(one)}`),
-  );
-  const address = `/api/v1/${service}/${method}${query.length ? `?${query.join("&")}` : ""}`;
+  const address = addressOf(service, method, request);
   const before = kept.get(address);
   const known = before ? { "if-none-match": before.tag } : {};
   const options = { headers: { ...headers(), ...known }, signal: AbortSignal.timeout(PATIENCE) };
-  const answer = await fetch(address, options);
+  const answer = (await begunEarly(address)) ?? (await fetch(address, options));
   if (answer.status === 304 && before) return before.body;
   const body = await bodyOf(answer);
   const tag = answer.headers.get("etag");

@@ -150,14 +150,18 @@ export function keepCards(holder, items, key, make, otherwise) {
   else if (!same) replace(holder, cards);
 }
 
-// At once, and again after a pause if it was wanted meanwhile: bursts are drawn once, a single change without delay.
+const REST = 4;
+
+// At once, and again after a pause if it was wanted meanwhile: bursts are drawn once, a single change without delay; what
+// takes long is done less often.
 export function throttle(work, milliseconds) {
   let timer = 0;
   let isWanted = false;
   const run = () => {
     isWanted = false;
-    timer = setTimeout(rest, milliseconds);
+    const begun = performance.now();
     work();
+    timer = setTimeout(rest, Math.max(milliseconds, REST * (performance.now() - begun)));
   };
   const rest = () => {
     timer = 0;
@@ -166,5 +170,21 @@ export function throttle(work, milliseconds) {
   return () => {
     if (timer) isWanted = true;
     else run();
+  };
+}
+
+// At once, and once more when it is done if it was wanted meanwhile: what is read is never older than the last wish.
+export function latest(work) {
+  let isBusy = false;
+  let isWanted = false;
+  return async () => {
+    isWanted = true;
+    if (isBusy) return;
+    isBusy = true;
+    while (isWanted) {
+      isWanted = false;
+      await work();
+    }
+    isBusy = false;
   };
 }

@@ -1,13 +1,13 @@
 // @ts-check
 // The runs of a list as they are and as they change: pages first, then every transition of the store.
 
-import { call, ORCHESTRATOR } from "./api.js";
+import { call, FIRST_LIVING, ORCHESTRATOR, read } from "./api.js";
 import { throttle } from "./dom.js";
 import { watch } from "./watch.js";
-import { ATTENTION, word } from "./words.js";
+import { ATTENTION, belongs, word } from "./words.js";
 
 const AT_ONCE = 8;
-const REDRAW = 80;
+const REDRAW = 16;
 const FIRST_PAGE = 100;
 const NEXT_PAGES = 1000;
 const MOST = 20000;
@@ -35,6 +35,7 @@ export class RunFeed {
   filter;
   signal;
   runs = new Map();
+  seen = new Map();
   dirty = new Set();
   busy = false;
   loaded = false;
@@ -59,7 +60,7 @@ export class RunFeed {
         if (this.signal.aborted) return;
         for (const run of page.runs) {
           found.set(run.id, run);
-          this.runs.set(run.id, run);
+          this.keep(run);
         }
         if (!followed) this.follow(page.newest_position ?? 0);
         followed = true;
@@ -84,18 +85,33 @@ export class RunFeed {
     for (const [id, run] of this.runs) {
       if (!found.has(id) && LIVING.includes(word(run.attention))) this.dirty.add(id);
     }
-    for (const [id, run] of found) this.runs.set(id, run);
+    for (const run of found.values()) this.keep(run);
     this.loaded = true;
     this.changed();
     this.refresh();
   }
 
+  // A line says by itself whether its run belongs here, but for the words that are searched: those the server finds.
   async follow(position) {
-    const onItem = (item) => {
-      this.dirty.add(item.transition.run_id || item.transition.entity_id);
+    const onItem = ({ transition, lines: [line] }) => {
+      if (line && !this.filter.text) this.take(line);
+      else if (line || transition.kind !== "run") this.dirty.add(transition.run_id || transition.entity_id);
       this.refresh();
     };
-    await watch(ORCHESTRATOR, "WatchChanges", { after_position: position }, { onItem, signal: this.signal });
+    const request = { after_position: position, with_line: true };
+    await watch(ORCHESTRATOR, "WatchChanges", request, { onItem, signal: this.signal });
+  }
+
+  take(line) {
+    this.seen.set(line.id, Number(line.seq));
+    if (belongs(this.filter, line)) this.runs.set(line.id, line);
+    else this.runs.delete(line.id);
+    this.changed();
+  }
+
+  // A run of a page that was on its way while the stream brought a newer line is old.
+  keep(run) {
+    if (Number(run.seq) >= (this.seen.get(run.id) ?? 0)) this.runs.set(run.id, run);
   }
 
   async refresh() {
@@ -115,7 +131,7 @@ export class RunFeed {
       const attention = this.filter.attention.map((name) => `ATTENTION_${name}`);
       const wanted = { ...restOf(this.filter), attention, id_prefix: id, page: { page_size: 1 } };
       const [run] = (await call(ORCHESTRATOR, "ListRuns", wanted, this.signal)).runs;
-      if (run) this.runs.set(id, run);
+      if (run) this.keep(run);
       else this.runs.delete(id);
     } catch {
       if (!this.signal.aborted) setTimeout(() => this.retry(id), 500);
@@ -132,10 +148,16 @@ async function* laneOf(lane) {
   let token = "";
   do {
     const page = { page_size: token ? NEXT_PAGES : FIRST_PAGE, page_token: token };
-    const answer = await call(ORCHESTRATOR, "ListRuns", { ...lane, page });
+    const asks = () => call(ORCHESTRATOR, "ListRuns", { ...lane, page });
+    const answer = await (!token && isFirstOfAll(lane) ? read(ORCHESTRATOR, "ListRuns", FIRST_LIVING) : asks());
     yield answer;
     token = answer.next_page_token;
   } while (token);
+}
+
+// Whether a lane begins with what was asked for before this script was there.
+function isFirstOfAll({ attention, text, labels, session_id: session }) {
+  return `${attention}` === `${FIRST_LIVING.attention}` && !text && !session && Object.keys(labels).length === 0;
 }
 
 function byAttention(one, other) {

@@ -5,8 +5,7 @@ import { askCancel, askChange } from "./actions.js";
 import { storyLink } from "./again.js";
 import { ago, chip, gauge, h, link, said } from "./dom.js";
 import { rail } from "./phases.js";
-import { isAboutPlan } from "./plan.js";
-import { questionView } from "./question.js";
+import { isAboutPlan, questionView } from "./question.js";
 import { ATTENTION, ENDED, limits, plain, stateWord, tone, word } from "./words.js";
 
 const LONG = 160;

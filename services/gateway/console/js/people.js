@@ -6,7 +6,7 @@ import { BulkBar } from "./bulk.js";
 import { title } from "./counts.js";
 import { ago, chip, h, keepCards, link, replace, said } from "./dom.js";
 import { RunFeed } from "./feed.js";
-import { isAboutPlan } from "./plan.js";
+import { isAboutPlan } from "./question.js";
 import { drawEpics, drawPipelines, epicSweep, pipelineSweep } from "./unowned.js";
 import { poll } from "./watch.js";
 import { questionWord, shortId, stateWord } from "./words.js";

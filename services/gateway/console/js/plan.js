@@ -3,16 +3,11 @@
 
 import { h, nothing, svg } from "./dom.js";
 import { curve, ranks, snake } from "./layout.js";
-import { questionView } from "./question.js";
-import { gradeName, plain, questionWord, tone, word } from "./words.js";
+import { isAboutPlan, questionView } from "./question.js";
+import { gradeName, plain, tone, word } from "./words.js";
 
 const BOX = { halfWidth: 84, halfHeight: 24 };
 const CELL = { cellWidth: 204, cellHeight: 70, spread: false };
-const ABOUT_PLAN = new Set(["DEBATE", "FEEDBACK_ESCALATED", "REPLAN_LIMIT", "LOW_CONFIDENCE"]);
-
-export function isAboutPlan(question) {
-  return Boolean(question) && ABOUT_PLAN.has(word(question.kind)) && questionWord(question) !== "work failed";
-}
 
 // The other questions about a plan; whether it is good as it is, the plan's own view asks.
 export function planQuestion(run) {

@@ -3,7 +3,13 @@
 
 import { answerRule, askAnswer, choices } from "./actions.js";
 import { chip, h, said } from "./dom.js";
-import { questionWord } from "./words.js";
+import { questionWord, word } from "./words.js";
+
+const ABOUT_PLAN = new Set(["DEBATE", "FEEDBACK_ESCALATED", "REPLAN_LIMIT", "LOW_CONFIDENCE"]);
+
+export function isAboutPlan(question) {
+  return Boolean(question) && ABOUT_PLAN.has(word(question.kind)) && questionWord(question) !== "work failed";
+}
 
 // The open question with every answer and what comes of it, and what has been shown so far beside it.
 export function questionView(run) {

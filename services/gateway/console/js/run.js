@@ -1,37 +1,26 @@
 // @ts-check
-// One run: what it asks, what was proven, the change itself, what its agents print, and how it came about.
+// One run: what it asks, what was proven, the change itself; the other parts come when somebody looks at them.
 
-import { AGENTS, all, call, ORCHESTRATOR, PIPELINE, read, WORKFLOW } from "./api.js";
-import { artifactsView } from "./artifacts.js";
+import { all, call, ORCHESTRATOR, read } from "./api.js";
 import { title } from "./counts.js";
-import { h, replace, section, throttle } from "./dom.js";
+import { h, latest, nothing, replace, section, throttle } from "./dom.js";
 import { headView } from "./head.js";
 import { onKey } from "./keys.js";
-import { MachineView } from "./machine.js";
-import { OutputView } from "./output.js";
-import { isAboutPlan, planGraph, planQuestion } from "./plan.js";
-import { planOf } from "./plandoc.js";
-import { PlanView } from "./planedit.js";
+import { isAboutPlan } from "./question.js";
 import { ReviewView } from "./review.js";
-import { TasksView } from "./tasks.js";
-import { TimelineView } from "./timeline.js";
-import { TraceView } from "./trace.js";
 import { watch } from "./watch.js";
-import { details, ENDED, word } from "./words.js";
+import { ENDED, withLine, word } from "./words.js";
 
 const REDRAW = 16;
 const LOOK_AGAIN = 5000;
 const SAID = new Set(["work_handed_in", "task_judged", "wave_verified", "assignment_ended"]);
-const HANDED_OVER = new Set(["planned", "epic_resumed", "researched", "designed", "wave_verified"]);
-const FINISHED = new Set(["COMPLETED", "COMPLETED_WITH_FAILURES", "ABORTED", "CANCELLED"]);
-const ATTENTION_AT_END = { COMPLETE: "ATTENTION_DONE", CANCELLED: "ATTENTION_CANCELLED", FAILED: "ATTENTION_FAILED" };
 const TABS = [
-  ["review", "Review"],
-  ["output", "Output"],
-  ["plan", "Plan"],
-  ["phases", "Phases"],
-  ["journal", "Journal"],
-  ["artifacts", "Artifacts"],
+  ["review", "Review", "Review"],
+  ["output", "Output", "What agents print"],
+  ["plan", "Plan", "Plan"],
+  ["phases", "Phases", "Every state"],
+  ["journal", "Journal", "Trace and journal"],
+  ["artifacts", "Artifacts", "Artifacts"],
 ];
 // Places inside a tab, by how their names begin.
 const INSIDE = {
@@ -64,41 +53,23 @@ class RunPage {
   run;
   signal;
   transitions = [];
-  planned = [];
   attempts = [];
-  pipelines = new Map();
-  agents = new Map();
   said = 0;
   saidWhenRead = -1;
-  seqWhenRead = "";
-  handedOver = 0;
+  asked = "";
   drawn = {};
-  refreshing = false;
-  again = false;
   tab = "";
-  /** @type {MachineView | null} */
-  machine = null;
+  /** @type {import("./rest.js").RestOfRun | null} */
+  rest = null;
 
   constructor(run, signal) {
     Object.assign(this, { run, signal });
+    this.readAt = Number(run.seq);
+    this.asked = run.question?.id ?? "";
     this.head = h("div", { id: "run-head" });
     this.review = new ReviewView();
-    this.output = new OutputView(run.id, signal);
-    this.approval = h("div", {});
-    this.plan = new PlanView();
-    this.graph = h("div", {});
-    this.tasks = new TasksView();
-    this.artifacts = h("div", { id: "artifacts-list" });
-    this.timeline = new TimelineView();
-    this.trace = new TraceView();
-    this.panels = new Map([
-      ["review", section("review", "Review", this.review.element)],
-      ["output", section("output", "What agents print", this.output.element)],
-      ["plan", section("plan", "Plan", this.approval, this.plan.head, this.graph, this.plan.list, this.tasks.element)],
-      ["phases", section("phases", "Every state")],
-      ["journal", section("journal", "Trace and journal", this.trace.element, this.timeline.element)],
-      ["artifacts", section("artifacts", "Artifacts", this.artifacts)],
-    ]);
+    this.panels = new Map(TABS.map(([id, , text]) => [id, section(id, text)]));
+    this.panels.get("review").append(this.review.element);
     this.tabs = h(
       "nav",
       { class: "contents", "aria-label": "Parts of the run" },
@@ -106,14 +77,14 @@ class RunPage {
     );
     this.element = h("div", { class: "run" }, this.head, this.tabs, [...this.panels.values()]);
     this.redraw = throttle(() => signal.aborted || this.draw(), REDRAW);
-    this.refresh = throttle(() => signal.aborted || this.reload(), REDRAW);
+    this.refresh = latest(() => this.reading(() => this.reloadRun()));
+    this.refreshRest = latest(() => this.reading(() => this.reloadRest()));
     this.place = () => this.goTo(location.hash.slice(1));
   }
 
   start() {
-    const request = { run_id: this.run.id, after_seq: 0, view: "TRANSITION_VIEW_DETAILS" };
-    watch(ORCHESTRATOR, "WatchRun", request, { onItem: (item) => this.take(item.transition), signal: this.signal });
-    this.reloadRest().catch(() => this.refresh());
+    const request = { run_id: this.run.id, after_seq: 0, view: "TRANSITION_VIEW_DETAILS", with_line: true };
+    watch(ORCHESTRATOR, "WatchRun", request, { onItem: (item) => this.take(item), signal: this.signal });
     const timer = setInterval(() => document.hidden || this.ended || this.look(), LOOK_AGAIN);
     addEventListener("resize", this.redraw);
     addEventListener("placechange", this.place);
@@ -123,7 +94,7 @@ class RunPage {
       clearInterval(timer);
       removeEventListener("resize", this.redraw);
       removeEventListener("placechange", this.place);
-      this.timeline.close();
+      this.rest?.close();
     });
   }
 
@@ -136,37 +107,44 @@ class RunPage {
       if (anchor.hash === `#${this.tab}`) anchor.setAttribute("aria-current", "true");
       else anchor.removeAttribute("aria-current");
     }
-    if (this.tab === "output") this.output.start();
-    if (this.tab === "phases") this.loadMachine();
+    this.refreshRest();
     this.draw();
+    this.open(name).catch(() =>
+      replace(this.panels.get(this.tab), nothing("It cannot be reached now; go there again.")),
+    );
+  }
+
+  // What is behind the first part comes with the second script.
+  async open(name) {
+    if (this.tab !== "review" && !this.rest) {
+      const { RestOfRun } = await import("./rest.js");
+      if (this.signal.aborted) return;
+      this.rest ??= new RestOfRun(this);
+      this.refreshRest();
+      this.draw();
+    }
+    await this.rest?.open(this.tab);
     if (name && !this.panels.has(name)) reveal(document.getElementById(name));
-    if (name.startsWith("event-")) this.timeline.reveal(Number(name.slice(6)));
+    if (name.startsWith("event-")) this.rest.timeline.reveal(Number(name.slice(6)));
   }
 
-  // The table of states is asked for when somebody looks at it.
-  async loadMachine() {
-    if (this.machine) return;
-    const machine = await read(ORCHESTRATOR, "GetMachine");
-    if (this.machine) return;
-    this.machine = new MachineView(machine);
-    this.panels.get("phases").append(this.machine.element, this.machine.way);
-    this.redraw();
-  }
-
-  take(transition) {
+  take({ transition, line }) {
     this.transitions.push(transition);
     if (SAID.has(transition.event)) this.said += 1;
-    if (HANDED_OVER.has(transition.event)) this.handedOver += 1;
-    if (Number(transition.seq) > Number(this.run.seq)) {
-      const ends = ATTENTION_AT_END[transition.to_state];
-      const known = ends
-        ? { attention: ends, question: undefined, waiting_for: undefined, ended_at: transition.at }
-        : learned(this.run, transition);
-      this.run = { ...this.run, state: `RUN_STATE_${transition.to_state}`, seq: transition.seq, ...known };
-      this.refresh();
-      if (ends) this.draw();
+    if (SAID.has(transition.event) && Number(transition.seq) > this.readAt) this.refreshRest();
+    if (line && Number(line.seq) > Number(this.run.seq)) {
+      this.run = withLine(this.run, line);
+      this.follow();
+      this.refreshAll();
     }
     this.redraw();
+  }
+
+  // Whoever chose no part of the page is led to what is asked.
+  follow() {
+    const asked = this.run.question?.id ?? "";
+    if (asked && asked !== this.asked && !location.hash) this.goTo("");
+    this.asked = asked;
   }
 
   get ended() {
@@ -180,77 +158,51 @@ class RunPage {
     const line = answer?.runs[0];
     if (!line || this.signal.aborted) return;
     if (line.seq !== this.run.seq) {
-      this.refresh();
+      this.refreshAll();
       return;
     }
     this.run = { ...this.run, attention: line.attention, waiting_for: line.waiting_for };
     this.redraw();
   }
 
-  async reload() {
-    if (this.refreshing) {
-      this.again = true;
-      return;
-    }
-    this.refreshing = true;
+  // Whoever cannot be reached now is asked again.
+  async reading(work) {
+    if (this.signal.aborted) return;
     try {
-      ({ run: this.run } = await call(ORCHESTRATOR, "GetRun", { run_id: this.run.id }, this.signal));
-      this.redraw();
-      await this.reloadRest();
+      await work();
     } catch (error) {
-      if (!this.signal.aborted && error.reason !== "NOT_FOUND") setTimeout(() => this.refresh(), 1000);
-    }
-    this.refreshing = false;
-    if (this.again) {
-      this.again = false;
-      this.refresh();
+      if (!this.signal.aborted && error.reason !== "NOT_FOUND") setTimeout(() => this.refreshAll(), 1000);
     }
   }
 
-  // What has not changed since it was read is not read again.
-  async reloadRest() {
-    if (this.seqWhenRead === this.run.seq) return;
-    const { seq } = this.run;
-    await Promise.all([this.reloadTasks(), this.reloadPipelines(), this.reloadClaims(), this.reloadAgents()]);
-    this.seqWhenRead = seq;
+  // The plan is read after its run, which names what to read.
+  refreshAll() {
+    if (this.tab !== "plan") this.refreshRest();
+    this.refresh();
+  }
+
+  // What a line of the stream leaves out.
+  async reloadRun() {
+    const { run } = await call(ORCHESTRATOR, "GetRun", { run_id: this.run.id }, this.signal);
+    if (Number(run.seq) >= Number(this.run.seq)) this.run = run;
+    if (this.tab === "plan") this.refreshRest();
     this.redraw();
   }
 
-  async reloadTasks() {
-    if (!this.run.epic_id) return;
-    this.planned = await all(WORKFLOW, "GetWorkflow", { workflow_id: this.run.epic_id }, "tasks").catch(
-      () => this.planned,
-    );
-  }
-
-  async reloadPipelines() {
-    const finished = (id) => FINISHED.has(word(this.pipelines.get(id)?.summary.state));
-    const wanted = this.run.tasks.map((task) => task.pipeline_id).filter((id) => id && !finished(id));
-    await Promise.all(
-      wanted.slice(0, 64).map(async (id) => {
-        const answer = await call(PIPELINE, "GetPipeline", { pipeline_id: id }, this.signal).catch(() => null);
-        if (answer) this.pipelines.set(id, answer.pipeline);
-      }),
-    );
-  }
-
-  // Who did which stage: the pipelines only know who handed it out.
-  async reloadAgents() {
-    const made = await all(AGENTS, "ListAssignments", { run_id: this.run.id }, "assignments").catch(() => []);
-    this.output.know(made);
-    for (const one of made) if (one.agent_id) this.agents.set(`${one.task_id}/${one.stage}`, one.agent_id);
-  }
-
-  async reloadClaims() {
+  // What the part in sight shows beside the run; what has not changed since it was read is not read again.
+  async reloadRest() {
     const { said } = this;
-    if (said === this.saidWhenRead) return;
-    this.attempts = await all(ORCHESTRATOR, "GetEvidence", { run_id: this.run.id }, "attempts");
-    this.saidWhenRead = said;
+    if (this.tab === "review" && this.saidWhenRead !== said) {
+      this.attempts = await all(ORCHESTRATOR, "GetEvidence", { run_id: this.run.id }, "attempts");
+      this.saidWhenRead = said;
+    }
+    await this.rest?.reload(this.tab, this.run);
+    this.redraw();
   }
 
   // Draw a part only where it is looked at and what it shows has changed: what has the focus, is open or is marked stays so.
   draw() {
-    const { run, transitions, drawn } = this;
+    const { run, drawn } = this;
     const part = (tab, name, value, work) => {
       if (tab && tab !== this.tab) return;
       const now = JSON.stringify(value);
@@ -258,36 +210,12 @@ class RunPage {
       drawn[name] = now;
       work();
     };
-    const width = this.element.clientWidth;
     part("", "head", headOf(run), () => replace(this.head, headView(run)));
     part("review", "review", [this.attempts, run.question, run.acceptance_criteria], () =>
       this.review.draw(run, this.attempts),
     );
-    part("phases", "machine", [run.state, transitions.length, width, Boolean(this.machine)], () =>
-      this.machine?.draw(word(run.state), transitions),
-    );
-    part("plan", "approval", run.question, () => replace(this.approval, planQuestion(run)));
-    const plan = planOf(transitions);
-    part("plan", "plan", [run.question, plan], () => this.plan.draw(run, plan));
-    part("plan", "graph", [run.tasks, this.planned, width], () =>
-      replace(this.graph, planGraph(run, this.planned, Math.max(300, width - 40))),
-    );
-    part("plan", "tasks", [run.tasks, this.planned, [...this.pipelines], [...this.agents], width], () =>
-      this.tasks.draw(run, this.planned, this.pipelines, this.agents),
-    );
-    part("artifacts", "artifacts", this.handedOver, () => replace(this.artifacts, artifactsView(transitions)));
-    part("journal", "trace", [transitions.length, run.attention, this.ended || Math.floor(Date.now() / 1000)], () =>
-      this.trace.draw(transitions, word(run.attention) === "STUCK"),
-    );
-    if (this.tab === "journal") this.timeline.draw(transitions);
+    this.rest?.draw(this, part);
   }
-}
-
-// What a transition says of a run by itself, before the run is read again.
-function learned(run, transition) {
-  if (transition.event !== "labelled") return {};
-  const labels = Object.entries({ ...run.labels, ...details(transition).labels });
-  return { labels: Object.fromEntries(labels.filter(([, value]) => value)) };
 }
 
 // Show a place, whatever it is folded into.

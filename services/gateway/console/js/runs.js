@@ -185,6 +185,7 @@ function redraw(feed, { table, count, none, filters, picked, bulk }) {
   for (const [id] of picked) if (!feed.runs.has(id)) picked.delete(id);
   bulk.draw();
   table.set(runs);
+  if (!performance.getEntriesByName("first-view").length) performance.mark("first-view");
   table.element.hidden = feed.loaded && runs.length === 0;
   none.hidden = !table.element.hidden;
   const isAll = filters.show === "all" && !filters.text && !filters.session && !Object.keys(filters.labels).length;

@@ -298,7 +298,40 @@ export function shortId(id) {
   return id.length > 20 && !id.includes(" ") ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
 }
 
+const NOT_IN_A_LINE = new Set([
+  "tasks",
+  "residual_risks",
+  "acceptance_criteria",
+  "traceparent",
+  "template",
+  "accepted_commit",
+  "decision_id",
+]);
+
+// A run that was read whole, and how it stands now: what a line leaves out or cuts stays as it was.
+export function withLine(run, line) {
+  const given = Object.entries(line).filter(([name]) => !NOT_IN_A_LINE.has(name));
+  const whole = (before, now) => (before?.startsWith(now) ? before : now);
+  const { question, waiting_for, ended_at } = line;
+  return {
+    ...run,
+    ...Object.fromEntries(given),
+    intent: whole(run.intent, line.intent),
+    end_reason: line.end_reason && whole(run.end_reason, line.end_reason),
+    question: question && question.id === run.question?.id ? run.question : question,
+    waiting_for,
+    ended_at,
+  };
+}
+
 // What a transition of a run says: the one field of its RunEvent that is set.
 export function details(transition) {
   return Object.values(transition.run ?? {})[0] ?? {};
+}
+
+// Whether a run is one of those that a filter without words admits.
+export function belongs({ attention, labels, session }, run) {
+  if (attention.length && !attention.includes(word(run.attention))) return false;
+  if (session && run.session_id !== session) return false;
+  return Object.entries(labels).every(([key, value]) => run.labels[key] === value);
 }
