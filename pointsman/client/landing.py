@@ -93,6 +93,16 @@ class Landing:
         request = pb.PutPredictionsRequest(repository_id=repository_id, predictions=predictions)
         await self._calls.mutate(self._stub.PutPredictions, request)
 
+    async def wake_forge(self, request_id: str = "") -> None:
+        """Asks the integrators for a look at their open pull requests."""
+        await self._calls.mutate(self._stub.WakeForge, pb.WakeForgeRequest(request_id=request_id))
+
+    async def forge_woken(self, agent_id: str, wait_seconds: float) -> bool:
+        """Waits until a look at pull requests is asked for; whether it was."""
+        request = pb.WaitForForgeRequest(agent_id=agent_id)
+        request.wait.FromMicroseconds(round(wait_seconds * 1_000_000))
+        return (await self._calls.call(self._stub.WaitForForge, request, wait_seconds + TAKE_MARGIN_SECONDS)).woken
+
     async def predictions(self, run_id: str = "") -> Sequence[pb.Prediction]:
         """The conflicts that are coming, of one run or of the project."""
         request = pb.ListPredictionsRequest(run_id=run_id)

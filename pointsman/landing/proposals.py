@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from pointsman.landing.steps import Reach, Step
 from pointsman.landing.target import Blocked, Target
 
 FOLLOW_SECONDS = 30.0
+LISTEN_SECONDS = 20.0
+GATHER_SECONDS = 1.0
+"""How long news of a forge are gathered: one event sends several webhooks."""
 MAX_LOG = 12_000
 MAX_FAILED = 5
 FOLLOWED = (pb.ENTRY_STATE_PROPOSED, pb.ENTRY_STATE_WAITING, pb.ENTRY_STATE_ASKED)
@@ -41,6 +44,7 @@ class Proposals:
     environment: Mapping[str, str] = field(default_factory=own_environment, repr=False)
     reach: Reach = lambda _step: None
     follow_seconds: float = FOLLOW_SECONDS
+    gather_seconds: float = GATHER_SECONDS
     forges: dict[str, Forge] = field(default_factory=dict)
     push: PushBranch = field(default_factory=lambda: push_own_branch)
     merged_commit: MergedCommit | None = None
@@ -116,18 +120,28 @@ class Proposals:
             self.reach(Step.COMMENTED)
 
     async def follow(self, client: Client, agent_id: str, repository_id: str, until: asyncio.Event) -> None:
-        """Looks at open pull requests again and again."""
-        pause = self.follow_seconds
-        while not until.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(until.wait(), pause)
-            try:
-                await self.look(client, agent_id, repository_id)
-                pause = self.follow_seconds
-            except ForgeAway as away:
-                pause = max(self.follow_seconds, away.retry_after_seconds)
-            except (CallFailed, GitFailed, ForgeRefused, Blocked) as error:
-                log.warning("the pull requests could not be looked at: %s", error)
+        """Looks at open pull requests again and again, and as soon as a webhook asks for it."""
+        pause, is_held_off, woken = self.follow_seconds, False, asyncio.Event()
+        listening = asyncio.create_task(_listen(client, agent_id, woken, self.gather_seconds))
+        try:
+            while not until.is_set():
+                # a forge that asks to wait is not asked earlier, whatever it sends
+                await _rest(pause, (until,) if is_held_off else (until, woken))
+                woken.clear()
+                pause, is_held_off = await self._paused_after_look(client, agent_id, repository_id)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _paused_after_look(self, client: Client, agent_id: str, repository_id: str) -> tuple[float, bool]:
+        """Looks once; how long to wait until the next time, and whether the forge asks for that."""
+        try:
+            await self.look(client, agent_id, repository_id)
+        except ForgeAway as away:
+            return max(self.follow_seconds, away.retry_after_seconds), away.retry_after_seconds > 0
+        except (CallFailed, GitFailed, ForgeRefused, Blocked) as error:
+            log.warning("the pull requests could not be looked at: %s", error)
+        return self.follow_seconds, False
 
     async def look(self, client: Client, agent_id: str, repository_id: str) -> None:
         """Looks once at every pull request, and reports what its entry has to know."""
@@ -187,6 +201,27 @@ class Proposals:
 
     async def _log(self, forge: Forge, check: Check) -> str:
         return excerpt(await forge.log_of(check), MAX_LOG // MAX_FAILED)
+
+
+async def _listen(client: Client, agent_id: str, woken: asyncio.Event, gather_seconds: float) -> None:
+    """Hears what webhooks ask for; without a control plane that knows them, or while it is away, polling is all."""
+    while True:
+        try:
+            if await client.landing.forge_woken(agent_id, LISTEN_SECONDS):
+                await asyncio.sleep(gather_seconds)
+                woken.set()
+        except CallFailed:
+            await asyncio.sleep(LISTEN_SECONDS)
+
+
+async def _rest(seconds: float, ends: Sequence[asyncio.Event]) -> None:
+    """Until one of the events, or the time is over."""
+    waits = [asyncio.create_task(event.wait()) for event in ends]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def _untrusted(kind: pb.FindingKind.ValueType, said: str, url: str, entry: pb.Entry) -> pb.LandingFinding:

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from pointsman.credentials.console_code import login_link
@@ -43,6 +43,7 @@ from pointsman.services.gateway.openapi import DOCUMENT
 from pointsman.services.gateway.peers import Peers
 from pointsman.services.gateway.security import Guard, served_names
 from pointsman.services.gateway.servicer import Gateway
+from pointsman.services.gateway.webhooks import Webhooks, read_secret
 
 BACKLOG = 512
 OPTIONS: dict[str, Any] = {
@@ -194,11 +195,24 @@ def application(gateway: Gateway, mcp: ASGIApp | None = None) -> ASGIApp:
         Route("/healthz", _healthy),
         *gateway.routes(),
         *([] if sessions is None else AnswerPages(gateway.peers, lambda: sessions.secret).routes()),
+        *_webhooks(gateway),
         *([Route("/mcp", mcp)] if mcp is not None else []),
         missing,
     ]
     settings = gateway.settings
     return Guard(Starlette(routes=routes), served_names(settings.names), settings.max_header_bytes)
+
+
+def _webhooks(gateway: Gateway) -> list[BaseRoute]:
+    """The paths for deliveries of forges, where a file has their secret; a changed file is read again."""
+    path = gateway.settings.webhook_secret
+    if path is None:
+        return []
+    try:
+        watched = WatchedFiles([path], lambda: read_secret(path))
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"POINTSMAN_GATEWAY_WEBHOOK_SECRET: {error}") from None
+    return Webhooks(gateway.peers, lambda: watched.value).routes()
 
 
 async def serve_gateway(

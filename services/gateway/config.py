@@ -62,6 +62,13 @@ class GatewaySettings(Settings, prefix="POINTSMAN_GATEWAY_"):
         bool, Meta(description="Whether /mcp serves the Model Context Protocol; needs the extra `pointsman[mcp]`.")
     ] = False
 
+    webhook_secret: Annotated[
+        Path | None,
+        Meta(
+            description="File with the secret of webhooks (mode 600); with it /webhooks/github and /webhooks/gitlab are served."
+        ),
+    ] = None
+
     tls_certificate: Annotated[Path | None, Meta(description="PEM file of the gateway's certificate chain.")] = None
     tls_key: Annotated[Path | None, Meta(description="PEM file of the gateway's private key.")] = None
     token_keys: Annotated[

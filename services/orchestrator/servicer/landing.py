@@ -109,6 +109,16 @@ class LandingServicer(PredictionServicer):
         await self._entries.ledger.submit(caller, command)
         return pb.ReportEntryResponse(entry=await self._entry(caller, request.entry_id))
 
+    async def WakeForge(self, _request: pb.WakeForgeRequest, _caller: Caller) -> pb.WakeForgeResponse:
+        """Ask the integrators for a look at their pull requests."""
+        self._entries.wake_forge()
+        return pb.WakeForgeResponse()
+
+    async def WaitForForge(self, request: pb.WaitForForgeRequest, caller: Caller) -> pb.WaitForForgeResponse:
+        """Wait until a look is asked for."""
+        require_integrator(caller)
+        return pb.WaitForForgeResponse(woken=await self._entries.forge_woken(seconds_of(request.wait)))
+
     async def _entry(self, caller: Caller, entry_id: str) -> pb.Entry:
         return encode.landing.entry(await self._entries.view(caller.project, entry_id))
 

@@ -26,6 +26,8 @@ from pointsman.services.orchestrator.store.artifacts import Artifacts
 
 ENTRIES = "#entries"
 """Notified when an entry changes."""
+FORGE = "#forge"
+"""Notified when a forge has news."""
 LOOK_SECONDS = 5.0
 TAKEABLE = (EntryState.QUEUED, EntryState.PROVING, EntryState.LANDING)
 LIVE_NAMES = [str(state) for state in LIVE]
@@ -162,6 +164,16 @@ class Entries:
         if release:
             self._store.notify({ENTRIES})
         return renewed.until_us
+
+    def wake_forge(self) -> None:
+        """Ask the integrators of this process for a look at their pull requests; all others look by themselves."""
+        self._store.notify({FORGE})
+
+    async def forge_woken(self, wait_seconds: float) -> bool:
+        """Whether a look was asked for before the wait was over."""
+        with self._store.hub.subscribed(FORGE) as news:
+            await wait_for_notification(news, wait_seconds)
+            return news.is_set()
 
     def forget_of(self, connection: Connection, run_id: str) -> None:
         """Removes the entries of a run that is forgotten; a run with a live entry is not."""

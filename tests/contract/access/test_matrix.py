@@ -40,8 +40,8 @@ LEAST = {
     "ArtifactService": {"viewer": "Get", "agent": "Put"},
     "LandingService": {
         "viewer": "GetEntry ListEntries WatchEntry ListPredictions",
-        "operator": "Enqueue AnswerEntry CancelEntry",
-        "agent": "TakeEntries KeepQueue ReportEntry PutSnapshot ListSnapshots PutPredictions",
+        "operator": "Enqueue AnswerEntry CancelEntry WakeForge",
+        "agent": "TakeEntries KeepQueue ReportEntry PutSnapshot ListSnapshots PutPredictions WaitForForge",
     },
     "MockService": {"viewer": "GetMockPolicy", "admin": "SetMockPolicy"},
     "OrchestratorService": {

@@ -142,6 +142,8 @@ async def use_landing(client: Client) -> None:
     coming = landing_pb2.Prediction(run_id="run_b", other_run_id="run_a", files=["a.py"])
     await client.landing.put_predictions("a-repository", [coming])
     assert [one.other_run_id for one in await client.landing.predictions("run_a")] == ["run_b"]
+    await client.landing.wake_forge()
+    assert not await client.landing.forge_woken("integrator-1", 0.01)
 
 
 async def use_router(client: Client) -> None:

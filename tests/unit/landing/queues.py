@@ -53,6 +53,7 @@ class Landing:
     entries: dict[str, Entry] = field(default_factory=dict)
     started: list[tuple[str, StartLink]] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
+    wakes: asyncio.Queue[bool] = field(default_factory=asyncio.Queue)
     epoch: int = 0
 
     def submit(self, command: Any) -> Entry:
@@ -95,6 +96,9 @@ class Landing:
         request = pb.ReportEntryRequest(request_id="r", entry_id=entry.id, agent_id=agent_id, epoch=epoch, **said)
         self.submit(commands.ReportEntry(entry.id, epoch, "integrator", decode.landing.report(request)))
         return self.shown(entry.id)
+
+    async def forge_woken(self, _agent_id: str, _seconds: float) -> bool:
+        return await self.wakes.get()
 
     async def all(self, states: Sequence[Any] = (), **_wanted: str) -> AsyncIterator[pb.Entry]:
         wanted = set(enums.ENTRY_STATE.all_to_domain(states))

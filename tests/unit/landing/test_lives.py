@@ -1,12 +1,15 @@
 """Two hundred lives of a pull request with each forge, all merged or asked; no second push, request or comment, whenever it is killed."""
 
+import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from pointsman.landing.steps import Step
 from pointsman.services.orchestrator.domain.landing.enums import EntryState
 from pointsman.services.orchestrator.domain.landing.model import MAX_LINKS
+from tests.helpers.eventually import eventually
 from tests.helpers.github import FakeGitHub
 from tests.helpers.gitlab import FakeGitLab
 from tests.unit.landing.lives import ENTRY, REST, Life
@@ -92,6 +95,32 @@ async def test_what_a_reviewer_said_about_an_older_commit_was_answered_by_the_ne
     assert (life.status, len(life.client.landing.entries[ENTRY].links)) == (EntryState.LANDED, 1)
     ((_, link),) = life.client.landing.started
     assert ("rename it" in link.intent, "untrusted" in link.intent) == (True, True)
+
+
+@pytest.mark.parametrize("limit", [(), ((429, {"Retry-After": "9"}),)], ids=["welcome", "limited"])
+async def test_a_webhook_brings_the_next_look_forward_unless_the_forge_asks_to_wait(limit: tuple[Any, ...]) -> None:
+    life = Life("woken")
+    life.begin()
+    await _turn(life, lambda _step: None)
+    proposals, until, wakes = life.proposals(lambda _step: None), asyncio.Event(), life.client.landing.wakes
+    proposals.follow_seconds, proposals.gather_seconds = 3600.0, 0.0
+    following = asyncio.create_task(proposals.follow(life.client, "one", "repository", until))
+    life.fake.trouble, before = list(limit), life.fake.asked.total()
+
+    async def has_looked() -> bool:
+        return not life.fake.trouble if limit else life.fake.asked.total() > before
+
+    async def is_settled() -> bool:
+        return bool(wakes.empty()) if limit else life.status is EntryState.LANDED
+
+    wakes.put_nowait(True)
+    await eventually(has_looked)
+    dict(life.happenings())["merged"]()
+    wakes.put_nowait(True)
+    await eventually(is_settled)
+    assert life.status is (EntryState.PROPOSED if limit else EntryState.LANDED)
+    until.set()
+    await following
 
 
 async def _turn(life: Life, reach: object) -> None:

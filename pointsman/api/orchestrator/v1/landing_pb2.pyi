@@ -1401,6 +1401,95 @@ class PutPredictionsResponse(_message.Message):
 Global___PutPredictionsResponse: _TypeAlias = PutPredictionsResponse  # noqa: Y015
 
 @_typing.final
+class WakeForgeRequest(_message.Message):
+    """Asks for WakeForge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key: the id of the webhook's delivery."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WakeForgeRequest: _TypeAlias = WakeForgeRequest  # noqa: Y015
+
+@_typing.final
+class WakeForgeResponse(_message.Message):
+    """Answers WakeForge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WakeForgeResponse: _TypeAlias = WakeForgeResponse  # noqa: Y015
+
+@_typing.final
+class WaitForForgeRequest(_message.Message):
+    """Asks for WaitForForge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
+    agent_id: _builtins.str
+    """The integrator."""
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """How long to wait; at most 55 s."""
+
+    def __init__(
+        self,
+        *,
+        agent_id: _builtins.str = ...,
+        wait: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "wait", b"wait"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WaitForForgeRequest: _TypeAlias = WaitForForgeRequest  # noqa: Y015
+
+@_typing.final
+class WaitForForgeResponse(_message.Message):
+    """Answers WaitForForge."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WOKEN_FIELD_NUMBER: _builtins.int
+    woken: _builtins.bool
+    """Somebody asks for a look; else the wait was over."""
+    def __init__(
+        self,
+        *,
+        woken: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["woken", b"woken"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WaitForForgeResponse: _TypeAlias = WaitForForgeResponse  # noqa: Y015
+
+@_typing.final
 class ListPredictionsRequest(_message.Message):
     """Asks for ListPredictions."""
 

@@ -95,6 +95,16 @@ class LandingServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsResponse.FromString,
                 _registered_method=True)
+        self.WakeForge = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.LandingService/WakeForge',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WakeForgeRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WakeForgeResponse.FromString,
+                _registered_method=True)
+        self.WaitForForge = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.LandingService/WaitForForge',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WaitForForgeRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WaitForForgeResponse.FromString,
+                _registered_method=True)
         self.ListPredictions = channel.unary_unary(
                 '/pointsman.api.orchestrator.v1.LandingService/ListPredictions',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.ListPredictionsRequest.SerializeToString,
@@ -190,6 +200,20 @@ class LandingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WakeForge(self, request, context):
+        """WakeForge lets the integrators look at their open pull requests now; the gateway calls it for a webhook. It says nothing about them: what counts is what the forge answers. Errors: none of its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WaitForForge(self, request, context):
+        """WaitForForge waits until somebody asks for a look at pull requests, or the wait is over. Errors: PERMISSION_DENIED (the capability `integrate` was not granted).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListPredictions(self, request, context):
         """ListPredictions returns the conflicts that are coming, of one run or of the project. Errors: none of its own.
         """
@@ -259,6 +283,16 @@ def add_LandingServiceServicer_to_server(servicer, server):
                     servicer.PutPredictions,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsResponse.SerializeToString,
+            ),
+            'WakeForge': grpc.unary_unary_rpc_method_handler(
+                    servicer.WakeForge,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WakeForgeRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WakeForgeResponse.SerializeToString,
+            ),
+            'WaitForForge': grpc.unary_unary_rpc_method_handler(
+                    servicer.WaitForForge,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WaitForForgeRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WaitForForgeResponse.SerializeToString,
             ),
             'ListPredictions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListPredictions,
@@ -591,6 +625,60 @@ class LandingService:
             '/pointsman.api.orchestrator.v1.LandingService/PutPredictions',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.PutPredictionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WakeForge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.LandingService/WakeForge',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WakeForgeRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WakeForgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WaitForForge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.LandingService/WaitForForge',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WaitForForgeRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_landing__pb2.WaitForForgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,10 @@ class LandingServiceStub:
     """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator, waiting for a new one if asked to. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
     PutPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutPredictionsRequest, _landing_pb2.PutPredictionsResponse]
     """PutPredictions replaces what is predicted for a repository. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+    WakeForge: _aio.UnaryUnaryMultiCallable[_landing_pb2.WakeForgeRequest, _landing_pb2.WakeForgeResponse]
+    """WakeForge lets the integrators look at their open pull requests now; the gateway calls it for a webhook. It says nothing about them: what counts is what the forge answers. Errors: none of its own."""
+    WaitForForge: _aio.UnaryUnaryMultiCallable[_landing_pb2.WaitForForgeRequest, _landing_pb2.WaitForForgeResponse]
+    """WaitForForge waits until somebody asks for a look at pull requests, or the wait is over. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
     ListPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListPredictionsRequest, _landing_pb2.ListPredictionsResponse]
     """ListPredictions returns the conflicts that are coming, of one run or of the project. Errors: none of its own."""
 
@@ -141,6 +145,22 @@ class LandingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_landing_pb2.PutPredictionsRequest, _abc.Awaitable[_landing_pb2.PutPredictionsResponse]],
     ) -> _abc.Awaitable[_landing_pb2.PutPredictionsResponse]:
         """PutPredictions replaces what is predicted for a repository. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
+
+    @_abc_1.abstractmethod
+    def WakeForge(
+        self,
+        request: _landing_pb2.WakeForgeRequest,
+        context: _aio.ServicerContext[_landing_pb2.WakeForgeRequest, _abc.Awaitable[_landing_pb2.WakeForgeResponse]],
+    ) -> _abc.Awaitable[_landing_pb2.WakeForgeResponse]:
+        """WakeForge lets the integrators look at their open pull requests now; the gateway calls it for a webhook. It says nothing about them: what counts is what the forge answers. Errors: none of its own."""
+
+    @_abc_1.abstractmethod
+    def WaitForForge(
+        self,
+        request: _landing_pb2.WaitForForgeRequest,
+        context: _aio.ServicerContext[_landing_pb2.WaitForForgeRequest, _abc.Awaitable[_landing_pb2.WaitForForgeResponse]],
+    ) -> _abc.Awaitable[_landing_pb2.WaitForForgeResponse]:
+        """WaitForForge waits until somebody asks for a look at pull requests, or the wait is over. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
 
     @_abc_1.abstractmethod
     def ListPredictions(
