@@ -1,26 +1,44 @@
-"""What an agent may ask of its client: permissions by policy, files and terminals within the places of the assignment."""
+"""What an agent may ask of its client: permissions by policy or of a person, files and terminals within the assignment."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from acp import RequestError, schema
 
+from pointsman.acp.order import Order
+from pointsman.acp.policy import Policy, Wanted, judge, wanted
 from pointsman.acp.terminals import Terminals
 
 Say = Callable[..., None]
 """Prints an event: its type, and its fields."""
-ALLOW = ("allow_once", "allow_always")
-REJECT = ("reject_once", "reject_always")
+CHOICES = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
+LOOK_SECONDS = 0.2
+MAX_REMEMBERED = 1000
 
 
 class AssignmentClient:
     """The client of one session; the first of its places is the working tree."""
 
-    def __init__(self, places: Sequence[Path], say: Say) -> None:
-        self._places = tuple(place.resolve() for place in places)
+    def __init__(self, order: Order, say: Say) -> None:
+        self._order = order
+        self._places = tuple(Path(place).resolve() for place in order.places)
         self._say = say
         self._terminals = Terminals()
+        self._muted = False
+        self._calls: dict[str, schema.ToolCallStart] = {}
+        """How calls of tools began; a request for permission may say only which call it is about."""
+
+    @contextmanager
+    def muted(self) -> Iterator[None]:
+        """Print nothing of what the agent says during the block."""
+        self._muted = True
+        try:
+            yield
+        finally:
+            self._muted = False
 
     def on_connect(self, conn: Any) -> None:
         """Nothing is asked of the agent from here."""
@@ -28,22 +46,38 @@ class AssignmentClient:
     async def request_permission(
         self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: Any
     ) -> schema.RequestPermissionResponse:
-        """Allow, once, what stays within the assignment's places; refuse the rest. Nobody is there to be asked."""
-        named = [Path(location.path) for location in tool_call.locations or ()]
-        within = all(self._is_within(path) for path in named)
-        self._say("permission", tool=tool_call.title or tool_call.tool_call_id, allowed=within)
-        wanted = ALLOW if within else REJECT
-        chosen = next((option for kind in wanted for option in options if option.kind == kind), None)
+        """Allow once or reject, by policy first, else as a person answers."""
+        request = wanted(tool_call, self._calls.get(tool_call.tool_call_id))
+        policy = judge(request, self._order.ask_before, self._is_within)
+        allowed = policy is Policy.ALLOW or (policy is Policy.ASK and await self._ask(request))
+        self._say("permission", tool=request.title, policy=str(policy), allowed=allowed)
+        chosen = next((option for kind in CHOICES[allowed] for option in options if option.kind == kind), None)
         if chosen is None:
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
         outcome = schema.AllowedOutcome(outcome="selected", option_id=chosen.option_id)
         return schema.RequestPermissionResponse(outcome=outcome)
 
+    async def _ask(self, request: Wanted) -> bool:
+        """What a person answers; the worker puts the answer where only it can write."""
+        if not self._order.answers:
+            return False
+        self._say(
+            "permission_request", key=request.key, kind=request.kind, title=request.title, places=list(request.places)
+        )
+        answer = Path(self._order.answers) / request.key
+        while not answer.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(LOOK_SECONDS)
+        return answer.read_text() == str(Policy.ALLOW)
+
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         """Print what the agent says, plans, does and uses."""
+        if self._muted:
+            return
         if isinstance(update, schema.AgentMessageChunk) and isinstance(update.content, schema.TextContentBlock):
             self._say("message", text=update.content.text)
         elif isinstance(update, schema.ToolCallStart):
+            if len(self._calls) < MAX_REMEMBERED:
+                self._calls[update.tool_call_id] = update
             self._say("tool", id=update.tool_call_id, title=update.title, kind=update.kind or "other")
         elif isinstance(update, schema.ToolCallProgress) and update.status in ("completed", "failed"):
             self._say("tool_end", id=update.tool_call_id, status=update.status)

@@ -51,6 +51,20 @@ class Agents:
         answer: pb.FailResponse = await self._calls.call(self._stub.Fail, request)
         return answer.outcomes[0]
 
+    async def request_permission(
+        self, agent_id: str, lease: pb.LeaseKey, permission: pb.Permission, wait_seconds: float = WAIT_SECONDS
+    ) -> pb.PermissionState.ValueType:
+        """Ask whether the agent may do something, waiting for the answer; PENDING when nobody has answered yet."""
+        wait = Duration()
+        wait.FromMilliseconds(int(wait_seconds * 1000))
+        request = pb.RequestPermissionRequest(
+            request_id=new_request_id(), agent_id=agent_id, lease=lease, permission=permission, wait=wait
+        )
+        answer: pb.RequestPermissionResponse = await self._calls.call(
+            self._stub.RequestPermission, request, wait_seconds + MARGIN_SECONDS
+        )
+        return answer.state
+
     async def all(self) -> AsyncIterator[pb.Agent]:
         """The agents that ever polled."""
         async for page in self._calls.pages(self._stub.ListAgents, pb.ListAgentsRequest()):

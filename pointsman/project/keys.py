@@ -46,6 +46,7 @@ CREW: Mapping[str, Key] = {
     "critic": Key(values.member, _MEMBER_NOTE),
     "resolver": Key(values.member, _MEMBER_NOTE),
     "fallback": Key(values.list_of(values.text, "agents"), "Agents that take over."),
+    "ask_before": Key(values.list_of(values.tool_kind, "kinds of tool calls"), "What agents by ACP ask a person for."),
 }
 BUDGET: Mapping[str, Key] = {
     "cost_usd": Key(values.amount, "Dollars that agents may report."),

@@ -61,6 +61,7 @@ class Crew:
     critic: CrewMember | None = None
     resolver: CrewMember | None = None
     fallback: tuple[str, ...] = ()
+    ask_before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ _BRANCH = re.compile(r"(?!refs/)[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _SERVICE = re.compile(r"[a-z][a-z0-9_-]*")
 _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a table"}
 KNOWN_SERVICES = ("postgres",)
+TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 MAX_SERVICES = 16
 PORT_PLACEHOLDER = "{port}"
 """Where a service's own port goes: two of a fixed port would meet."""
@@ -73,6 +74,14 @@ def list_of(read: Reader, wanted: str) -> Reader:
         return tuple(item for item in read_items if item is not None)
 
     return read_list
+
+
+def tool_kind(problems: Problems, key: str, value: Any) -> str | None:
+    """A kind of tool call, as the Agent Client Protocol names them."""
+    if value in TOOL_KINDS:
+        return str(value)
+    problems.add(key, f"is no kind of tool call; {closest(str(value), TOOL_KINDS)}")
+    return None
 
 
 def web_address(problems: Problems, key: str, value: Any) -> str | None:

@@ -12,9 +12,10 @@ from pointsman.sandbox.environment import clean_environment, proof_environment, 
 from pointsman.sandbox.level import Level, TooWeak, UnknownLevel, level_named, max_level
 from pointsman.sandbox.probe import ProbeReport, available_level, probe, require, run, supports_grades
 from pointsman.sandbox.services import failed_service
-from pointsman.sandbox.spec import CommandResult, EndedBy, Limits, SandboxSpec, Service
+from pointsman.sandbox.spec import Clock, CommandResult, EndedBy, Limits, SandboxSpec, Service
 
 __all__ = [
+    "Clock",
     "CommandResult",
     "EndedBy",
     "Level",

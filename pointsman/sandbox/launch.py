@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,12 @@ def _close_lifeline(process: asyncio.subprocess.Process) -> None:
     process.stdin.close()
 
 
+def _set_clock(process: asyncio.subprocess.Process, stops: bool) -> None:
+    assert process.stdin is not None
+    if not process.stdin.is_closing():
+        process.stdin.write(supervisor.STOP_CLOCK if stops else supervisor.START_CLOCK)
+
+
 async def _follow(
     process: asyncio.subprocess.Process, order: dict[str, Any], spec: SandboxSpec, level: Level
 ) -> CommandResult:
@@ -194,6 +201,8 @@ async def _follow(
     assert process.stdout is not None
     assert process.stderr is not None
     reported = asyncio.create_task(process.stderr.read())
+    if spec.clock is not None:
+        spec.clock.send = partial(_set_clock, process)
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(json.dumps(order).encode() + b"\n")
         await process.stdin.drain()

@@ -81,6 +81,29 @@ class SandboxSpec:
     """Servers of its own, which it finds in its variables."""
     on_output: Callable[[bytes], None] | None = None
     """Gets what the command prints, as it is printed."""
+    clock: "Clock | None" = None
+    """Stops its time."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """Stops the time of a running command while it waits for a person, so that waiting does not use it up."""
+
+    send: Callable[[bool], None] | None = None
+    """Has the supervisor of the command stop its time, or start it again, once there is one."""
+    waiting: int = 0
+
+    def stop(self) -> None:
+        """The command begins to wait for one thing more."""
+        self.waiting += 1
+        if self.waiting == 1 and self.send is not None:
+            self.send(True)  # noqa: FBT003 - one argument, named above
+
+    def go_on(self) -> None:
+        """It waits for one thing less."""
+        self.waiting -= 1
+        if not self.waiting and self.send is not None:
+            self.send(False)  # noqa: FBT003 - as above
 
 
 @dataclass(frozen=True, slots=True)

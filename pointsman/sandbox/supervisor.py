@@ -35,6 +35,7 @@ KILL_SECONDS = 30.0
 LINUX = hasattr(os, "pidfd_open")
 """Elsewhere the process group is all that can be killed, and nothing confines what is written."""
 COUNT_SECONDS = 0.25
+STOP_CLOCK, START_CLOCK = b"-", b"+"
 REAP_SECONDS = 0.005
 READ_BYTES = 64 * 1024
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
@@ -182,19 +183,40 @@ def _read_order() -> dict[str, Any]:
     return order
 
 
+class TimeLeft:
+    """The seconds that a command has left; they stand still while it waits for a person."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+        self._stopped_at: float | None = None
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left now."""
+        return self._deadline - (time.monotonic() if self._stopped_at is None else self._stopped_at)
+
+    def hear(self, said: bytes) -> bool:
+        """Stops or starts as the worker says; false when it is gone."""
+        now = time.monotonic()
+        if said.endswith(STOP_CLOCK) and self._stopped_at is None:
+            self._stopped_at = now
+        elif said.endswith(START_CLOCK) and self._stopped_at is not None:
+            self._deadline, self._stopped_at = self._deadline + now - self._stopped_at, None
+        return bool(said)
+
+
 def _await_end(child: int, order: dict[str, Any], watch: NetworkWatch | None) -> str:
     watched: list[Any] = [0, os.pidfd_open(child)] if LINUX else [0]
     watched += [watch.server] if watch and watch.server else []
-    deadline = time.monotonic() + order["seconds"]
+    clock = TimeLeft(order["seconds"])
     processes = order["processes"] + order["own_processes"]
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if clock.left <= 0:
             return "time_limit"
-        ready, _, _ = select.select(watched, [], [], min(left, COUNT_SECONDS if LINUX else REAP_SECONDS))
+        ready, _, _ = select.select(watched, [], [], min(clock.left, COUNT_SECONDS if LINUX else REAP_SECONDS))
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
             return "itself"
-        if 0 in ready and not os.read(0, 1024):
+        if 0 in ready and not clock.hear(os.read(0, 1024)):
             return "stopped"
         if watch and watch.server in ready:
             watch.answer()

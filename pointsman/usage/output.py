@@ -58,6 +58,8 @@ class AgentOutput:
     show: Callable[[bytes], None]
     """Takes what people are to see."""
     now_ns: Callable[[], int] = time.time_ns
+    on_event: Callable[[dict[str, Any]], None] = lambda _event: None
+    """Takes every line that is an event."""
     failures: list[str] = field(default_factory=list)
     """Lines that report a failure, and lines that are no JSON."""
     tool_calls: dict[str, ToolCall] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class AgentOutput:
             if not self.format:
                 self._said += line + b"\n"
             return
+        self.on_event(event)
         form, kind = _formats()[self.format], event.get("type", "")
         for text in _words(form, kind, event):
             self._said = (self._said + text.encode() + b"\n")[-MAX_SAID:]

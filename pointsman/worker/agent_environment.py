@@ -22,6 +22,7 @@ from pointsman.proof.snapshot import Repository
 from pointsman.sandbox import Service
 from pointsman.worker.proof_environment import ProofBase, ProofEnvironments
 from pointsman.worker.sdk import log
+from pointsman.worker.sessions import writes_into_tree
 
 DOWNLOADS = "downloads"
 TEMPORARY = "setup"
@@ -49,6 +50,10 @@ class AgentEnvironment:
     made: frozenset[str] = frozenset()
     """Files and folders of the tree that are no part of the work."""
     services: tuple[Service, ...] = ()
+    ask_before: tuple[str, ...] = ()
+    """Kinds of tool calls that a person is asked about."""
+    keeps_session: bool = False
+    """Whether a session on this tree may be gone on with later: the worker writes nothing into it."""
 
 
 async def set_up_tree(
@@ -70,7 +75,10 @@ async def set_up_tree(
             await run_setup(plan, SetupFolders(tree, copied.home, scratch / TEMPORARY, hidden), log.info)
         variables |= _variables(plan, copied)
     made = await asyncio.to_thread(new_entries, tree, before)
-    return AgentEnvironment({**_own_python(tree), **variables}, plan.readable, frozenset(made))
+    return AgentEnvironment(
+        {**_own_python(tree), **variables}, plan.readable, frozenset(made),
+        ask_before=base.project.crew.ask_before, keeps_session=not writes_into_tree(base.project),
+    )  # fmt: skip
 
 
 def _seen(base: AgentBase, commit: str) -> ProofBase:

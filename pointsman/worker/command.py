@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from pointsman._shared.removal import remove_tree
 from pointsman._shared.search_path import search_path
 from pointsman._shared.system_time import now_seconds
+from pointsman.acp.order import Order
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
@@ -46,10 +46,12 @@ from pointsman.worker.json_files import InvalidFile
 from pointsman.worker.judged_tree import files_of, judged_tree
 from pointsman.worker.login import private_home
 from pointsman.worker.own_program import LIBRARY, make_command, own_program
+from pointsman.worker.permissions import PermissionDesk
 from pointsman.worker.ports import NoPorts, lease_services
 from pointsman.worker.prompt import is_judge, prompt_for
 from pointsman.worker.provider_limits import limit_message
 from pointsman.worker.sdk import GiveUp, Job, LimitReached, log
+from pointsman.worker.sessions import HOME, Sessions
 from pointsman.worker.snapshots import snapshots_sent
 from pointsman.worker.survey import survey_of
 from pointsman.worker.verifier import BUNDLE_TYPE
@@ -64,7 +66,6 @@ DIFF_TYPE = "text/x-diff"
 MAX_DIFF_BYTES = 1024 * 1024
 UNREAD_TYPES = (BUNDLE_TYPE, DIFF_TYPE)
 """Artifacts that an agent is given in another form: the checked-out tree."""
-HOME = "home"
 HANDOFF_INSIDE = ".pointsman-handoff"
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{(prompt|prompt_file|handoff|worktree|sandbox)\}")
@@ -80,7 +81,7 @@ class CommandAgent:
 
     async def work(self, job: Job) -> Message:
         """Does an assignment of any purpose but VERIFY; invalid output is a failed attempt with its reason."""
-        async with self._workspace.folders(job) as folders:
+        async with self._workspace.folders(job, self._sessions(job)) as folders:
             held = ExitStack()
             try:
                 clone, judged = await self._check_out(job, folders)
@@ -101,7 +102,7 @@ class CommandAgent:
                 _move_handoff_out(visible, folders)
                 read_usage(job, folders.handoff, output)
                 self._require_success(ended, output)
-                _remove_leftovers(folders.tree, self._profile.leftovers)
+                folders.remove_leftovers(self._profile.leftovers)
                 return await self._read_output(job, folders, clone, output)
             except (SetupFailed, IncludeTooLarge, InvalidProjectFile) as error:
                 raise GiveUp(str(error), permanent=True) from None
@@ -110,14 +111,25 @@ class CommandAgent:
             finally:
                 held.close()
 
+    def _sessions(self, job: Job) -> Sessions | None:
+        """Where sessions of its agent are looked for; only who writes goes on with one, for judges begin anew."""
+        return Sessions(job.assignment.id, self._profile) if self._profile.protocol == ACP and _writes(job) else None
+
     async def _run(
         self, job: Job, folders: AssignmentFolders, prompt: str, environment: AgentEnvironment
     ) -> tuple[CommandResult, AgentOutput]:
         """Runs the command; its output is read as it arrives and shown to people."""
-        output = AgentOutput(self._profile.output, job.transcript.write)
         spec = self._sandbox_spec(job, folders, prompt, environment)
-        ended = await run(replace(spec, on_output=output.write))
-        output.close()
+        async with PermissionDesk(job, folders.answers).open() as desk:
+
+            def hear(event: dict[str, Any]) -> None:
+                desk.hear(event)
+                if (sessions := self._sessions(job)) and environment.keeps_session:
+                    sessions.note(folders.place, event)
+
+            output = AgentOutput(self._profile.output, job.transcript.write, on_event=hear)
+            ended = await run(replace(spec, on_output=output.write, clock=desk.clock))
+            output.close()
         return ended, output
 
     async def _set_up(
@@ -127,7 +139,9 @@ class CommandAgent:
         if clone is None:
             return AgentEnvironment()
         workspace = self._workspace
-        head = await text(folders.tree, "rev-parse", "HEAD")
+        head = job.assignment.repository.base_commit
+        if not folders.session:  # the repository of a tree that an agent had is the agent's
+            head = await text(folders.tree, "rev-parse", "HEAD")
         project = await workspace.project_of(job, clone)
         commit = (
             await workspace.submitted_commit(job, clone) if is_judge(job.lease) and project.workspace.setup else head
@@ -158,7 +172,8 @@ class CommandAgent:
         if first is not None and first.result_commit and _writes(job):
             await fetch_result(job, clone, first)
             commit = first.result_commit
-        await clone.check_out(commit, folders.tree)
+        if not folders.session:
+            await clone.check_out(commit, folders.tree)
         return clone, []
 
     def _with_handoff_inside(self, folders: AssignmentFolders) -> AssignmentFolders:
@@ -187,7 +202,9 @@ class CommandAgent:
         command = [_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in self._profile.command]
         variables = _variables(job, folders, environment)
         if self._profile.protocol == ACP:
-            command = bridged(command, folders, folders.scratch / LIBRARY)
+            places = tuple(map(str, (folders.tree, folders.handoff, folders.scratch)))
+            order = Order(places, str(folders.answers), environment.ask_before, folders.session)
+            command = bridged(command, order, folders.scratch / LIBRARY)
         job.transcript.hide(os.environ.get(name, "") for name in self._profile.environment if _SECRET_NAME.search(name))
         return SandboxSpec(
             command,
@@ -200,6 +217,7 @@ class CommandAgent:
                 *self._named_places(command),
                 *map(Path, self._profile.readable),
                 *environment.readable,
+                folders.answers,
             ),
             hidden=self._workspace.private_places,
             network=True,
@@ -286,13 +304,6 @@ def _move_handoff_out(visible: AssignmentFolders, folders: AssignmentFolders) ->
         raise InvalidFile(f"{HANDOFF_INSIDE}: is no folder any more")
     folders.handoff.rmdir()
     visible.handoff.rename(folders.handoff)
-
-
-def _remove_leftovers(tree: Path, leftovers: Iterable[str]) -> None:
-    """Removes the agent's own files from the working tree: they are no part of the work."""
-    for name in leftovers:
-        with suppress(OSError):
-            remove_tree(tree / name)
 
 
 async def _survey(job: Job, clone: Clone | None) -> list[files.HandoffFile]:

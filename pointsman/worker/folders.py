@@ -3,7 +3,8 @@
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,13 @@ from pointsman._shared.files import make_private_folder
 from pointsman._shared.removal import remove_tree
 
 LOCK_SUFFIX = ".lock"
+Wish = Callable[[Path], bool]
+"""Whether somebody wants to go on with a folder."""
+
+
+def never(_place: Path) -> bool:
+    """Nobody goes on with any folder."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +33,29 @@ class Abandoned:
 
 
 @contextmanager
-def work_folder(parent: Path, name: str) -> Iterator[Path]:
-    """A new folder, removed at the end of the block; only kill -9 leaves it behind."""
+def work_folder(parent: Path, name: str, goes_on: Wish = never) -> Iterator[Path]:
+    """A new folder, or one of a dead process to go on with; removed at the end of the block.
+
+    kill -9 leaves it behind, and a cancelled block does where somebody could go on with it.
+    """
     make_private_folder(parent)
-    place, lock = _lock_new(parent, name)
+    place, lock = _lock_abandoned(parent, goes_on) or _lock_new(parent, name)
+    stays = False
     try:
-        place.mkdir()
+        place.mkdir(exist_ok=True)
         yield place
+    except CancelledError:
+        stays = goes_on(place)
+        raise
     finally:
-        with suppress(OSError):
-            remove_tree(place)
-        _lock_of(place).unlink(missing_ok=True)
+        if not stays:
+            with suppress(OSError):
+                remove_tree(place)
+            _lock_of(place).unlink(missing_ok=True)
         lock.close()
 
 
-def remove_abandoned(parent: Path, *, dry_run: bool = False) -> Sequence[Abandoned]:
+def remove_abandoned(parent: Path, *, dry_run: bool = False, spare: Wish = never) -> Sequence[Abandoned]:
     """Removes the folders whose process is dead and returns them; with `dry_run` it only returns them."""
     if not parent.is_dir():
         return ()
@@ -47,7 +63,7 @@ def remove_abandoned(parent: Path, *, dry_run: bool = False) -> Sequence[Abandon
     found = []
     for place in sorted(locked | {path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()}):
         with _owner_is_dead(place) as is_dead:
-            if is_dead and place.is_dir():
+            if is_dead and place.is_dir() and not spare(place):
                 found.append(Abandoned(place, _size_bytes(place), "" if dry_run else _removed(place)))
             if is_dead and not place.exists() and not dry_run:
                 _lock_of(place).unlink(missing_ok=True)
@@ -84,6 +100,25 @@ def _lock_new(parent: Path, name: str) -> tuple[Path, IO[bytes]]:
         if os.fstat(lock.fileno()).st_nlink:
             return place, lock
         lock.close()
+
+
+def _lock_abandoned(parent: Path, goes_on: Wish) -> tuple[Path, IO[bytes]] | None:
+    """A folder of a dead process that somebody wants to go on with, with its lock held."""
+    for path in sorted(parent.glob(f"*{LOCK_SUFFIX}")):
+        place = path.with_suffix("")
+        if not place.is_dir() or place.is_symlink() or not goes_on(place):
+            continue
+        with suppress(OSError):
+            lock = path.open("rb")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                continue
+            if os.fstat(lock.fileno()).st_nlink:
+                return place, lock
+            lock.close()
+    return None
 
 
 def _removed(place: Path) -> str:

@@ -1,19 +1,22 @@
 """A worker's disk: its private clones, and folders for each assignment, removed when the assignment ends."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pointsman._shared.removal import remove_tree
 from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef, CoderResult
 from pointsman.client import Client
 from pointsman.project import ProjectFile
 from pointsman.worker.base_project import project_at
 from pointsman.worker.bounds import TreeLimits
-from pointsman.worker.folders import work_folder
+from pointsman.worker.folders import never, work_folder
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.handoff import safe_name
 from pointsman.worker.sdk import GiveUp, Job
+from pointsman.worker.sessions import SCRATCH, TREE, Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,21 @@ class AssignmentFolders:
     tree: Path
     handoff: Path
     scratch: Path
+    answers: Path
+    """What people answered to the agent, which it can only read."""
+    session: str = ""
+    """The agent's session that was interrupted here, with which it goes on; empty where it begins."""
+
+    @property
+    def place(self) -> Path:
+        """The folder around them, which the agent cannot write."""
+        return self.tree.parent
+
+    def remove_leftovers(self, names: Iterable[str]) -> None:
+        """Removes the agent's own files from the working tree: they are no part of the work."""
+        for name in names:
+            with suppress(OSError):
+                remove_tree(self.tree / name)
 
 
 def assignments_folder(root: Path) -> Path:
@@ -58,12 +76,16 @@ class Workspace:
         return tuple(self._clones)
 
     @asynccontextmanager
-    async def folders(self, job: Job) -> AsyncIterator[AssignmentFolders]:
-        """New folders for an assignment, removed at the end of the block."""
-        with work_folder(self._work, safe_name(f"{job.assignment.id}-{job.lease.epoch}")) as place:
-            folders = AssignmentFolders(place / "tree", place / "handoff", place / "tmp")
-            for folder in (folders.handoff, folders.scratch):
-                folder.mkdir()
+    async def folders(self, job: Job, sessions: Sessions | None = None) -> AsyncIterator[AssignmentFolders]:
+        """Folders for an assignment, new or with a session that was interrupted, removed at the end of the block."""
+        name = safe_name(f"{job.assignment.id}-{job.lease.epoch}")
+        with work_folder(self._work, name, sessions.is_left_in if sessions else never) as place:
+            session = sessions.left_in(place) if sessions else ""
+            if sessions and session:
+                await asyncio.to_thread(sessions.empty_but_session, place)
+            folders = AssignmentFolders(place / TREE, place / "handoff", place / SCRATCH, place / "answers", session)
+            for folder in (folders.handoff, folders.scratch, folders.answers):
+                folder.mkdir(exist_ok=True)
             yield folders
 
     async def clone_for(self, job: Job) -> Clone:

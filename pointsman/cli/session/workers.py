@@ -26,6 +26,7 @@ from pointsman.worker.git import repository_id
 from pointsman.worker.provider_limits import account_of
 from pointsman.worker.roles import NOT_BILLED, Billing
 from pointsman.worker.sdk import Handler, Role, log
+from pointsman.worker.sessions import is_resumable
 from pointsman.worker.workspace import assignments_folder
 
 COMMAND_ROLES: Mapping[str, Capability.ValueType] = {
@@ -103,7 +104,7 @@ async def workspace_for(folders: Sequence[Path]) -> Workspace:
     tops = [await repository_at(folder) for folder in folders]
     repositories = {await repository_id(top): top for top in tops}
     root = worker_root()
-    for left in await asyncio.to_thread(remove_abandoned, assignments_folder(root)):
+    for left in await asyncio.to_thread(remove_abandoned, assignments_folder(root), spare=is_resumable):
         log.info(
             "removed %s, left by a worker that was killed%s", left.path, f" (not all: {left.error})" * bool(left.error)
         )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain import contender_events, contenders, events
+from pointsman.services.orchestrator.domain import contender_events, contenders, events, permission_events, permissions
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Grade,
@@ -106,7 +106,7 @@ def _directed(run: Run, data: events.Transitioned) -> Run:
 
 
 def _ended(run: Run, data: events.Transitioned) -> Run:
-    return run.change(end_reason=data.reason, calls={}, assignments={})
+    return run.change(end_reason=data.reason, calls={}, assignments={}, permissions={})
 
 
 _TRIGGER_APPLY: Mapping[Trigger, Callable[[Run, events.Transitioned], Run]] = {
@@ -312,16 +312,12 @@ def _assignment_retried(run: Run, data: events.AssignmentRetried) -> Run:
     return run.change(assignments={**run.assignments, data.assignment_id: tried})
 
 
-def _assignment_ended(run: Run, data: events.AssignmentEnded) -> Run:
-    return _end(run, data)
-
-
 def _end(run: Run, data: events.AssignmentEnded | events.Researched) -> Run:
     run = _spend(run, data)
     left = dict(run.assignments)
     left.pop(data.assignment_id, None)
     held = tuple(item for item in run.held if item.assignment_id != data.assignment_id) if run.held else ()
-    return run.change(assignments=left, held=held)
+    return permissions.apply_assignment_ended(run.change(assignments=left, held=held), data.assignment_id)
 
 
 def _asked(run: Run, data: events.Asked) -> Run:
@@ -331,6 +327,7 @@ def _asked(run: Run, data: events.Asked) -> Run:
 def _answered(run: Run, data: events.Answered) -> Run:
     is_about_plan = run.question is not None and run.question.kind is Question.DEBATE
     approved = run.plan_approved or (is_about_plan and data.reply is Reply.PROCEED)
+    run = permissions.apply_answered(run, data.reply)
     return run.change(question=None, budget=data.budget or run.budget, plan_approved=approved)
 
 
@@ -384,12 +381,13 @@ _APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     contender_events.ContenderHandedIn: contenders.apply_handed_in,
     contender_events.ContenderProven: contenders.apply_proven,
     contender_events.ContenderChosen: contenders.apply_chosen,
+    permission_events.PermissionRequested: permissions.apply_requested,
     events.TaskJudged: _task_judged,
     events.WaveVerified: _wave_verified,
     events.WaveConcluded: _wave_concluded,
     events.Assigned: _assigned,
     events.AssignmentRetried: _assignment_retried,
-    events.AssignmentEnded: _assignment_ended,
+    events.AssignmentEnded: _end,
     events.LeaseLost: lambda run, _: run,
     events.Asked: _asked,
     events.Answered: _answered,

@@ -7,6 +7,7 @@ from typing import Any
 from pointsman.services.orchestrator.domain.enums import (
     Capability,
     Grade,
+    PermissionState,
     Reply,
     Severity,
     Verdict,
@@ -261,6 +262,20 @@ class FailAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestPermission:
+    """An agent asks, under its lease, whether it may do something."""
+
+    entity_id: str
+    assignment_id: str
+    epoch: int
+    agent_id: str
+    key: str
+    text: str
+    principal: str = ""
+    secret_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ExpireAssignment:
     """The last lease of an assignment ran out."""
 
@@ -299,6 +314,13 @@ class CompletionOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionOutcome:
+    """What was answered to an agent that asks for a permission."""
+
+    state: PermissionState
+
+
+@dataclass(frozen=True, slots=True)
 class CompletionOutcomes:
     """What became of several results, in their order."""
 
@@ -314,6 +336,7 @@ ANSWERS: Mapping[type, type] = {
     CompleteAssignment: CompletionOutcome,
     CompleteAssignments: CompletionOutcomes,
     FailAssignment: CompletionOutcome,
+    RequestPermission: PermissionOutcome,
     CallAnswered: Ack,
     CallRefused: Ack,
     ExpireAssignment: Ack,

@@ -21,6 +21,7 @@ from pointsman.services.orchestrator.domain.commands import (
     FailAssignment,
     MalformedResult,
     PlanResult,
+    RequestPermission,
     ResearchResult,
     Result,
     ReviewResult,
@@ -51,7 +52,7 @@ EXPECTED: Mapping[Purpose, tuple[type, str]] = {
 
 def complete(builder: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> CompletionOutcome:
     """Take one result, or that an agent gives up."""
-    assignment, lease = _leased(builder, command)
+    assignment, lease = leased(builder, command)
     if builder.stops_at_limit():
         return ACCEPTED
     if isinstance(command, FailAssignment):
@@ -106,7 +107,7 @@ def _asks_report(assignment: Assignment) -> bool:
 
 
 def _take_report(slots: list[str], builder: DecisionBuilder, item: CompleteAssignment) -> CompletionOutcome:
-    assignment, lease = _leased(builder, item)
+    assignment, lease = leased(builder, item)
     if builder.stops_at_limit():
         return ACCEPTED
     slots.append(assignment.slot)
@@ -149,8 +150,10 @@ def expire(builder: DecisionBuilder, command: ExpireAssignment) -> None:
         _fail_attempt(builder, assignment, exhausted, "the lease ran out", Usage())
 
 
-def _leased(builder: DecisionBuilder, command: CompleteAssignment | FailAssignment) -> tuple[Assignment, Lease]:
-    """The assignment and its lease, if it is the one who hands in that holds it."""
+def leased(
+    builder: DecisionBuilder, command: CompleteAssignment | FailAssignment | RequestPermission
+) -> tuple[Assignment, Lease]:
+    """The assignment and its lease, if it is the caller that holds it."""
     if builder.run.ended:
         raise lease_lost(command.assignment_id, "the run has ended")
     assignment = builder.run.assignments.get(command.assignment_id)

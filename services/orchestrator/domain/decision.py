@@ -193,6 +193,11 @@ class DecisionBuilder:
             text = f"The budget is exhausted: {exhausted}. Raise it to go on, or cancel the run."
             self.ask(Question.BUDGET, text, (exhausted,))
 
+    def offer_held(self) -> None:
+        """Offer again what the budget held back."""
+        for assignment in self.run.held:
+            self.assign(assignment)
+
     def _exhausted(self, *, starts: int) -> str:
         """What of the budget is used up; the verifier starts no agent, so that what was paid for can be proven."""
         budget, spent = self.run.budget, self.run.spent

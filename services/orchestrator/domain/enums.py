@@ -126,6 +126,7 @@ class InternalEvent(StrEnum):
     CONFIDENCE_SET = "confidence_set"
     RISKS_NOTED = "risks_noted"
     LABELLED = "labelled"
+    PERMISSION_REQUESTED = "permission_requested"
 
 
 class Capability(StrEnum):
@@ -227,6 +228,7 @@ class Question(StrEnum):
     PAUSED = "PAUSED"
     BLOCKED = "BLOCKED"
     PIPELINE_ESCALATED = "PIPELINE_ESCALATED"
+    PERMISSION = "PERMISSION"
 
 
 class Reply(StrEnum):
@@ -251,6 +253,8 @@ class Reply(StrEnum):
     RESUME = "RESUME"
     RESTART_STAGE = "RESTART_STAGE"
     SKIP_STAGE = "SKIP_STAGE"
+    ALLOW = "ALLOW"
+    DENY = "DENY"
 
 
 TAKES: dict[Question, tuple[Reply, ...]] = {
@@ -265,7 +269,16 @@ TAKES: dict[Question, tuple[Reply, ...]] = {
     Question.PAUSED: (Reply.RESUME, Reply.WAIVE, Reply.SKIP),
     Question.BLOCKED: (Reply.UNBLOCK, Reply.SKIP, Reply.RETRY),
     Question.PIPELINE_ESCALATED: (Reply.RESTART_STAGE, Reply.SKIP_STAGE),
+    Question.PERMISSION: (Reply.ALLOW, Reply.DENY),
 }
+
+
+class PermissionState(StrEnum):
+    """What was answered to an agent that asks for a permission."""
+
+    PENDING = "PENDING"
+    ALLOWED = "ALLOWED"
+    DENIED = "DENIED"
 
 
 class Wait(StrEnum):

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from pointsman.services.orchestrator.domain import contender_events, events
+from pointsman.services.orchestrator.domain import contender_events, events, permission_events
 from pointsman.services.orchestrator.domain.enums import InternalEvent, Trigger
 
 EVENTS: Mapping[str, type] = {
     **{str(trigger): events.Transitioned for trigger in Trigger},
     str(InternalEvent.SUBMITTED): events.Submitted,
     str(InternalEvent.LABELLED): events.Labelled,
+    str(InternalEvent.PERMISSION_REQUESTED): permission_events.PermissionRequested,
     str(InternalEvent.CALLED): events.Called,
     str(InternalEvent.CALL_ENDED): events.CallEnded,
     str(InternalEvent.RESUMABLES_FOUND): events.ResumablesFound,

@@ -25,6 +25,7 @@ from pointsman.services.orchestrator.domain.enums import (
 )
 from pointsman.services.orchestrator.domain.event_types import EVENTS
 from pointsman.services.orchestrator.domain.model import Budget, OpenQuestion, Plan
+from pointsman.services.orchestrator.domain.permission_requests import ask_next, request_permission
 from pointsman.services.orchestrator.domain.run import RunState
 from pointsman.services.orchestrator.domain.table import TABLE, VERSION
 
@@ -41,6 +42,7 @@ def decide(state: RunState | None, command: Any, now: datetime) -> Decision:
         builder = DecisionBuilder(state, now, TABLE)
         answer = _HANDLERS[type(command)](builder, command)
     builder.run_actions()
+    ask_next(builder)
     return builder.decision(answer or Ack(builder.run.run_id, str(builder.run.status)))
 
 
@@ -96,7 +98,7 @@ def _answer(builder: DecisionBuilder, command: commands.Answer) -> None:
     _REPLIES[question.kind](builder, command)
     builder.run_actions()  # what the reply leads to may drop the work that is held back
     if not builder.run.ended:
-        _offer_held(builder)
+        builder.offer_held()
 
 
 def _check_answer(builder: DecisionBuilder, question: OpenQuestion, command: commands.Answer) -> None:
@@ -128,11 +130,6 @@ def _raised(builder: DecisionBuilder, command: commands.Answer) -> Budget | None
         return None
     given = {name: value for name in Budget.__slots__ if (value := getattr(wanted, name))}
     return replace(budget, **given)
-
-
-def _offer_held(builder: DecisionBuilder) -> None:
-    for assignment in builder.run.held:
-        builder.assign(assignment)
 
 
 def _raise_budget(builder: DecisionBuilder, command: commands.Answer) -> None:  # noqa: ARG001
@@ -199,11 +196,13 @@ _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] 
     Question.PAUSED: execution.answer_workflow,
     Question.BLOCKED: execution.answer_workflow,
     Question.PIPELINE_ESCALATED: execution.answer_pipeline,
+    Question.PERMISSION: lambda _builder, _command: None,
 }
 _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], Any]] = {
     commands.CompleteAssignment: complete,
     commands.FailAssignment: complete,
     commands.CompleteAssignments: complete_all,
+    commands.RequestPermission: request_permission,
     commands.Answer: _answer,
     commands.ChangeRequirement: _change_requirement,
     commands.Cancel: _cancel,

@@ -13,6 +13,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Call,
     Capability,
     Grade,
+    PermissionState,
     State,
     TaskStatus,
     WorkflowStatus,
@@ -40,6 +41,15 @@ MAX_REJECTIONS = 3
 MAX_REPLANS = 3
 MAX_FEEDBACK_ROUNDS = 3
 MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What an agent at work on an assignment asks for, and what was answered."""
+
+    assignment_id: str
+    text: str
+    state: PermissionState = PermissionState.PENDING
 
 
 @dataclass(slots=True)
@@ -70,6 +80,8 @@ class Run:
     call_count: int = 0
     assignments: dict[str, Assignment] = field(default_factory=dict)
     held: tuple[Assignment, ...] = ()
+    permissions: dict[str, Permission] = field(default_factory=dict)
+    """What agents at work asked for, by id, as long as their assignments last."""
     tasks: dict[str, Task] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     """The last attempt at each task when the plan was made; a task that a plan leaves out may come back in a later one."""

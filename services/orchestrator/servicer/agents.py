@@ -10,25 +10,21 @@ from sqlalchemy import Connection
 
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
-from pointsman.services.chassis.core.caller import Caller, Role
+from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.core.ids import secret_digest
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.completion import not_granted
-from pointsman.services.orchestrator.domain.enums import Capability
-from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.agents import Holder
-from pointsman.services.orchestrator.store.polling import LeaseKey, PollRequest, Waiter, run_of
+from pointsman.services.orchestrator.servicer.holders import granted, holder_of, lease_key, own
+from pointsman.services.orchestrator.servicer.permissions import PermissionServicer
+from pointsman.services.orchestrator.store.polling import PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
 
-class AgentServicer:
+class AgentServicer(PermissionServicer):
     """AgentService."""
-
-    def __init__(self, store: OrchestratorStore) -> None:
-        self._store = store
 
     async def Poll(self, request: agent.PollRequest, caller: Caller) -> agent.PollResponse:
         """Lease work, waiting for it if there is none."""
@@ -158,7 +154,7 @@ class AgentServicer:
             return [await self._decide_completion(group[0], caller)]
         run_id = group[0].entity_id
         try:
-            answer = await self._store.ledger.submit(_own(caller, run_id), commands.CompleteAssignments(run_id, group))
+            answer = await self._store.ledger.submit(own(caller, run_id), commands.CompleteAssignments(run_id, group))
         except Refusal as refusal:
             return [encode.agents.refused(item.assignment_id, refusal) for item in group]
         pairs = zip(group, answer.outcomes, strict=True)
@@ -181,21 +177,10 @@ class AgentServicer:
         self, command: commands.CompleteAssignment | commands.FailAssignment, caller: Caller
     ) -> agent.CompletionOutcome:
         try:
-            answer = await self._store.ledger.submit(_own(caller, command.assignment_id), command)
+            answer = await self._store.ledger.submit(own(caller, command.assignment_id), command)
         except Refusal as refusal:
             return encode.agents.refused(command.assignment_id, refusal)
         return encode.agents.outcome(command.assignment_id, answer)
-
-
-def holder_of(agent_id: str, caller: Caller) -> Holder:
-    """Who asks. The control plane itself, which everybody on an insecure loopback is, names each agent it speaks for."""
-    principal = f"{caller.principal}/{agent_id}" if Role.SERVICE in caller.roles else caller.principal
-    return Holder(caller.project, principal, agent_id)
-
-
-def granted(caller: Caller) -> frozenset[Capability]:
-    """What the principal may do."""
-    return frozenset(capability for capability in Capability if caller.may(capability.lower()))
 
 
 def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRequest:
@@ -216,11 +201,6 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
     )
 
 
-def lease_key(key: agent.LeaseKey) -> LeaseKey:
-    """A lease as the caller names it; the secret itself goes no further."""
-    return LeaseKey(key.assignment_id, key.epoch, secret_digest(key.secret))
-
-
 def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:
     assignment_id = item.lease.assignment_id
     return commands.CompleteAssignment(
@@ -228,8 +208,3 @@ def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> comman
         decode.results.result(agent_id, item), decode.results.usage(item.usage), holder_of(agent_id, caller).principal,
         secret_digest(item.lease.secret), granted(caller),
     )  # fmt: skip
-
-
-def _own(caller: Caller, part: str) -> Caller:
-    """The caller, for one part of what it asks: each part has an answer of its own."""
-    return replace(caller, request_id=f"{caller.request_id}/{part}")

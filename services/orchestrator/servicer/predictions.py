@@ -7,7 +7,7 @@ from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.rpc.paging import seconds_of, timestamp
 from pointsman.services.orchestrator.domain.views import Prediction, Snapshot
-from pointsman.services.orchestrator.servicer.agents import granted, holder_of, lease_key
+from pointsman.services.orchestrator.servicer.holders import granted, holder_of, lease_key
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.polling import run_of
 

@@ -2,6 +2,7 @@
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import proof_pb2 as proof
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import landing_pb2 as landing_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
@@ -20,6 +21,7 @@ EXECUTION_MODE = EnumMap(runs.ExecutionMode, enums.ExecutionMode)
 ATTENTION = EnumMap(runs.Attention, enums.Attention)
 WAIT_KIND = EnumMap(runs.WaitKind, enums.Wait)
 QUESTION_KIND = EnumMap(runs.QuestionKind, enums.Question)
+PERMISSION_STATE = EnumMap(agent.PermissionState, enums.PermissionState)
 ANSWER_KIND = EnumMap(runs.AnswerKind, enums.Reply)
 PURPOSE = EnumMap(assignments.Purpose, enums.Purpose)
 CAPABILITY = EnumMap(assignments.Capability, enums.Capability)

@@ -36,7 +36,10 @@ MAY = {
 }
 """The role that is the least for an RPC, and the roles that include it."""
 LEAST = {
-    "AgentService": {"viewer": "ListAgents ListAssignments WatchOutput", "agent": "Poll Heartbeat Complete Fail"},
+    "AgentService": {
+        "viewer": "ListAgents ListAssignments WatchOutput",
+        "agent": "Poll Heartbeat Complete Fail RequestPermission",
+    },
     "ArtifactService": {"viewer": "Get", "agent": "Put"},
     "LandingService": {
         "viewer": "GetEntry ListEntries WatchEntry ListPredictions",

@@ -15,17 +15,34 @@ class ScriptedAgent:
         self.behaviour = behaviour
         self.client: Any = None
         self.cwd = ""
+        self.session = ""
         self.cancelled = asyncio.Event()
 
     def on_connect(self, conn: Any) -> None:
         self.client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> schema.InitializeResponse:
-        return schema.InitializeResponse(protocol_version=protocol_version)
+        resume = schema.SessionResumeCapabilities() if self.behaviour == "resumes" else None
+        able = schema.AgentCapabilities(
+            load_session=self.behaviour in ("loads", "forgot"),
+            session_capabilities=schema.SessionCapabilities(resume=resume),
+        )
+        return schema.InitializeResponse(protocol_version=protocol_version, agent_capabilities=able)
 
     async def new_session(self, cwd: str, **_: Any) -> schema.NewSessionResponse:
         self.cwd = cwd
         return schema.NewSessionResponse(session_id="s1")
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> schema.LoadSessionResponse:
+        if self.behaviour == "forgot":
+            raise RequestError.resource_not_found(session_id)
+        await self.say("all that was said before")
+        self.session = f"loaded {session_id}"
+        return schema.LoadSessionResponse()
+
+    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> schema.ResumeSessionResponse:
+        self.session = f"resumed {session_id}"
+        return schema.ResumeSessionResponse()
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         self.cancelled.set()
@@ -69,10 +86,38 @@ class ScriptedAgent:
 
     async def allowed(self, session_id: str, path: str) -> str:
         call = schema.ToolCallUpdate(tool_call_id="t1", title="edit", locations=[schema.ToolCallLocation(path=path)])
+        return await self.permission(session_id, call)
+
+    async def permission(self, session_id: str, call: schema.ToolCallUpdate) -> str:
         kinds: tuple[Any, ...] = ("allow_always", "allow_once", "reject_once")
         options = [schema.PermissionOption(option_id=kind, name=kind, kind=kind) for kind in kinds]
         answer = await self.client.request_permission(session_id=session_id, tool_call=call, options=options)
         return str(answer.outcome.option_id)
+
+    async def loads(self, session_id: str) -> str:
+        await self.say(self.session)
+        return "end_turn"
+
+    resumes = loads
+
+    async def forgot(self, session_id: str) -> str:
+        await self.say("new")
+        return "end_turn"
+
+    async def asks(self, session_id: str) -> str:
+        begun = schema.ToolCallStart(
+            session_update="tool_call",
+            tool_call_id="t9",
+            title="look something up",
+            kind="fetch",
+            raw_input={"url": "http://localhost"},
+        )
+        await self.client.session_update(session_id=session_id, update=begun)
+        await self.say(await self.permission(session_id, schema.ToolCallUpdate(tool_call_id="t9")))
+        place = schema.ToolCallLocation(path="/etc/passwd")
+        edit = schema.ToolCallUpdate(tool_call_id="t8", title="edit", kind="edit", locations=[place])
+        await self.say(f"edit: {await self.permission(session_id, edit)}")
+        return "end_turn"
 
     async def crashes(self, session_id: str) -> str:
         await self.say("about to die")
@@ -87,4 +132,4 @@ class ScriptedAgent:
         return "cancelled"
 
 
-asyncio.run(run_agent(cast("Any", ScriptedAgent(sys.argv[1]))))
+asyncio.run(run_agent(cast("Any", ScriptedAgent(sys.argv[1])), use_unstable_protocol=True))

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("acp", reason="the extra `pointsman[acp]` is not installed")
 
+from pointsman.acp.order import Order
 from pointsman.usage.output import AgentOutput
 from tests.helpers.limits import scaled
 
@@ -18,8 +19,9 @@ AGENT = Path(__file__).with_name("scripted_agent.py")
 CODE = "import sys; from pointsman.acp.bridge import main; main(sys.argv[1:])"
 
 
-def line(behaviour: str, folder: Path) -> list[str]:
-    return [sys.executable, "-c", CODE, str(folder), "--", sys.executable, str(AGENT), behaviour]
+def line(behaviour: str, folder: Path, **given: Any) -> list[str]:
+    order = Order((str(folder),), **given)
+    return [sys.executable, "-c", CODE, order.line(), sys.executable, str(AGENT), behaviour]
 
 
 def play(behaviour: str, folder: Path) -> tuple[int, list[dict[str, Any]], bytes]:
@@ -60,7 +62,7 @@ def test_an_end_that_is_no_end_of_a_turn_is_an_error(tmp_path: Path, behaviour: 
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", CODE, str(tmp_path), "--", "no-such-agent"]
+    command = [sys.executable, "-c", CODE, Order((str(tmp_path),)).line(), "no-such-agent"]
     done = subprocess.run(command, input=b"", stdout=subprocess.PIPE, timeout=scaled(40), check=False)
     assert done.returncode == 1
     assert "no-such-agent" in json.loads(done.stdout)["message"]
@@ -77,3 +79,42 @@ def test_a_signal_cancels_the_turn_as_the_protocol_says(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert b"cancelled" in printed.read()
     assert process.wait(scaled(20)) == 1
+
+
+@pytest.mark.parametrize(("answer", "said"), [("allow", "allow_once"), ("deny", "reject_once")])
+def test_what_the_policy_does_not_decide_waits_for_the_answer_of_a_person(
+    tmp_path: Path, answer: str, said: str
+) -> None:
+    tree, answers = tmp_path / "tree", tmp_path / "answers"
+    for folder in (tree, answers):
+        folder.mkdir()
+    command = line("asks", tree, answers=str(answers), ask_before=("fetch",))
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as printed:
+        asked = next(event for event in map(json.loads, printed) if event["type"] == "permission_request")
+        assert (asked["kind"], asked["places"]) == ("fetch", [])
+        assert asked["title"] == 'look something up {"url": "http://localhost"}'
+        (answers / asked["key"]).write_text(answer)
+        rest = [json.loads(one) for one in printed]
+    assert process.wait(scaled(20)) == 0
+    assert [event["text"] for event in rest if event["type"] == "message"] == [said, "edit: reject_once"]
+
+
+@pytest.mark.parametrize(
+    ("able", "resumed", "said"),
+    [("loads", True, "loaded s0"), ("resumes", True, "resumed s0"), ("forgot", False, "new"), ("works", False, "")],
+)
+def test_a_session_goes_on_where_the_agent_says_that_it_can(
+    tmp_path: Path, able: str, resumed: bool, said: str
+) -> None:
+    done = subprocess.run(
+        line(able, tmp_path, session="s0"), input=b"do it", stdout=subprocess.PIPE, timeout=scaled(40), check=False
+    )
+    events = [json.loads(one) for one in done.stdout.splitlines()]
+    session = next(event for event in events if event["type"] == "session")
+    assert (session["resumed"], session["id"]) == (resumed, "s0" if resumed else "s1")
+    assert session["again"] == (able != "works")
+    assert said in str(events)
+    assert "said before" not in str(events)
+    assert done.returncode == 0

@@ -112,6 +112,9 @@ async def use_agents(client: Client) -> None:
         await client.agents.complete("verifier-1", agent_pb2.Completion(lease=key))
     with suppress(TerminalError):
         await client.agents.fail("verifier-1", agent_pb2.Failure(lease=key, error="no"))
+    with suppress(TerminalError):
+        asked = agent_pb2.Permission(key="0" * 64, title="look elsewhere")
+        await client.agents.request_permission("verifier-1", key, asked, wait_seconds=0)
     stored = await client.artifacts.put(b"a body", "text/plain")
     assert await client.artifacts.get(stored) == b"a body"
 

@@ -59,6 +59,7 @@ ASKED_IN: dict[Question, tuple[State, ...]] = {
     Question.PAUSED: (State.QUEUE,),
     Question.BLOCKED: (State.QUEUE,),
     Question.PIPELINE_ESCALATED: (State.DISPATCH, State.CODER_EXEC),
+    Question.PERMISSION: LIVE,
 }
 
 

@@ -67,6 +67,7 @@ class RunEvent(_message.Message):
     CONTENDER_HANDED_IN_FIELD_NUMBER: _builtins.int
     CONTENDER_PROVEN_FIELD_NUMBER: _builtins.int
     CONTENDER_CHOSEN_FIELD_NUMBER: _builtins.int
+    PERMISSION_REQUESTED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transitioned(self) -> Global___Transitioned:
         """The run went along a row of its table; `event` of the transition names it."""
@@ -219,6 +220,10 @@ class RunEvent(_message.Message):
     def contender_chosen(self) -> Global___ContenderChosen:
         """A contender is the work of the task from now on."""
 
+    @_builtins.property
+    def permission_requested(self) -> Global___PermissionRequested:
+        """An agent at work asks for a permission."""
+
     def __init__(
         self,
         *,
@@ -260,12 +265,13 @@ class RunEvent(_message.Message):
         contender_handed_in: Global___ContenderHandedIn | None = ...,
         contender_proven: Global___ContenderProven | None = ...,
         contender_chosen: Global___ContenderChosen | None = ...,
+        permission_requested: Global___PermissionRequested | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "permission_requested", b"permission_requested", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "permission_requested", b"permission_requested", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred", "contender_handed_in", "contender_proven", "contender_chosen"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred", "contender_handed_in", "contender_proven", "contender_chosen", "permission_requested"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -1372,6 +1378,36 @@ class LeaseLost(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LeaseLost: _TypeAlias = LeaseLost  # noqa: Y015
+
+@_typing.final
+class PermissionRequested(_message.Message):
+    """An agent at work asks for a permission that its policy does not decide."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PERMISSION_ID_FIELD_NUMBER: _builtins.int
+    ASSIGNMENT_ID_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    permission_id: _builtins.str
+    """The permission; the question about it names it as its subject."""
+    assignment_id: _builtins.str
+    """The assignment that the agent works on."""
+    text: _builtins.str
+    """What it asks for, in its own words."""
+    def __init__(
+        self,
+        *,
+        permission_id: _builtins.str = ...,
+        assignment_id: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "permission_id", b"permission_id", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PermissionRequested: _TypeAlias = PermissionRequested  # noqa: Y015
 
 @_typing.final
 class Asked(_message.Message):

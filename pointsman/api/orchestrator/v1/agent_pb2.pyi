@@ -54,6 +54,34 @@ LIMIT_KIND_OVERLOADED: LimitKind.ValueType  # 3
 """The provider itself is overloaded."""
 Global___LimitKind: _TypeAlias = LimitKind  # noqa: Y015
 
+class _PermissionState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PermissionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PermissionState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PERMISSION_STATE_UNSPECIFIED: _PermissionState.ValueType  # 0
+    """Never sent."""
+    PERMISSION_STATE_PENDING: _PermissionState.ValueType  # 1
+    """Nobody has answered yet: ask again."""
+    PERMISSION_STATE_ALLOWED: _PermissionState.ValueType  # 2
+    """It may."""
+    PERMISSION_STATE_DENIED: _PermissionState.ValueType  # 3
+    """It may not."""
+
+class PermissionState(_PermissionState, metaclass=_PermissionStateEnumTypeWrapper):
+    """What was answered to a request for a permission."""
+
+PERMISSION_STATE_UNSPECIFIED: PermissionState.ValueType  # 0
+"""Never sent."""
+PERMISSION_STATE_PENDING: PermissionState.ValueType  # 1
+"""Nobody has answered yet: ask again."""
+PERMISSION_STATE_ALLOWED: PermissionState.ValueType  # 2
+"""It may."""
+PERMISSION_STATE_DENIED: PermissionState.ValueType  # 3
+"""It may not."""
+Global___PermissionState: _TypeAlias = PermissionState  # noqa: Y015
+
 class _AgentState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -739,6 +767,108 @@ class FailResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FailResponse: _TypeAlias = FailResponse  # noqa: Y015
+
+@_typing.final
+class Permission(_message.Message):
+    """Something that an agent wants to do, as it says itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    TOOL_KIND_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    LOCATIONS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """What is asked: a digest of all that the agent said about it. The same thing is not asked twice under one assignment."""
+    tool_kind: _builtins.str
+    """What kind of tool it would use: read, edit, delete, move, search, execute, think, fetch, switch_mode, other."""
+    title: _builtins.str
+    """What it would do, in the agent's words."""
+    @_builtins.property
+    def locations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The files and folders that it names."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        tool_kind: _builtins.str = ...,
+        title: _builtins.str = ...,
+        locations: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "locations", b"locations", "title", b"title", "tool_kind", b"tool_kind"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Permission: _TypeAlias = Permission  # noqa: Y015
+
+@_typing.final
+class RequestPermissionRequest(_message.Message):
+    """Asks for RequestPermission."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    LEASE_FIELD_NUMBER: _builtins.int
+    PERMISSION_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Idempotency key."""
+    agent_id: _builtins.str
+    """The agent."""
+    @_builtins.property
+    def lease(self) -> Global___LeaseKey:
+        """The lease that it works under."""
+
+    @_builtins.property
+    def permission(self) -> Global___Permission:
+        """What it wants to do."""
+
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """How long to wait for the answer; at most 55 s."""
+
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        lease: Global___LeaseKey | None = ...,
+        permission: Global___Permission | None = ...,
+        wait: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lease", b"lease", "permission", b"permission", "wait", b"wait"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "lease", b"lease", "permission", b"permission", "request_id", b"request_id", "wait", b"wait"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RequestPermissionRequest: _TypeAlias = RequestPermissionRequest  # noqa: Y015
+
+@_typing.final
+class RequestPermissionResponse(_message.Message):
+    """Answers RequestPermission."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    state: Global___PermissionState.ValueType
+    """What was answered."""
+    def __init__(
+        self,
+        *,
+        state: Global___PermissionState.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RequestPermissionResponse: _TypeAlias = RequestPermissionResponse  # noqa: Y015
 
 @_typing.final
 class Agent(_message.Message):

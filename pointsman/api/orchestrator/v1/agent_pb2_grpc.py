@@ -55,6 +55,11 @@ class AgentServiceStub:
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.FailRequest.SerializeToString,
                 response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.FailResponse.FromString,
                 _registered_method=True)
+        self.RequestPermission = channel.unary_unary(
+                '/pointsman.api.orchestrator.v1.AgentService/RequestPermission',
+                request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.RequestPermissionRequest.SerializeToString,
+                response_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.RequestPermissionResponse.FromString,
+                _registered_method=True)
         self.ListAgents = channel.unary_unary(
                 '/pointsman.api.orchestrator.v1.AgentService/ListAgents',
                 request_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.ListAgentsRequest.SerializeToString,
@@ -99,6 +104,14 @@ class AgentServiceServicer:
 
     def Fail(self, request, context):
         """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RequestPermission(self, request, context):
+        """RequestPermission asks whether the agent may do something that its policy does not decide, and waits for the answer. The first request of its key becomes a question of the run;
+        every later one under the same assignment, of another lease too, gets its answer. Errors: INVALID_FIELD (permission), LEASE_LOST (lease).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,6 +162,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.Fail,
                     request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.FailRequest.FromString,
                     response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.FailResponse.SerializeToString,
+            ),
+            'RequestPermission': grpc.unary_unary_rpc_method_handler(
+                    servicer.RequestPermission,
+                    request_deserializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.RequestPermissionRequest.FromString,
+                    response_serializer=pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.RequestPermissionResponse.SerializeToString,
             ),
             'ListAgents': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAgents,
@@ -275,6 +293,33 @@ class AgentService:
             '/pointsman.api.orchestrator.v1.AgentService/Fail',
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.FailRequest.SerializeToString,
             pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.FailResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RequestPermission(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.api.orchestrator.v1.AgentService/RequestPermission',
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.RequestPermissionRequest.SerializeToString,
+            pointsman_dot_api_dot_orchestrator_dot_v1_dot_agent__pb2.RequestPermissionResponse.FromString,
             options,
             channel_credentials,
             insecure,

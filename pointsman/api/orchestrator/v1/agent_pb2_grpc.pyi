@@ -24,6 +24,10 @@ class AgentServiceStub:
     """Complete hands in results, and can lease the next assignments in the same call. Errors: INVALID_FIELD (completions), PERMISSION_DENIED (a capability of `next` that the principal was not granted; nothing is taken then). Each completion has its own outcome in the answer."""
     Fail: _aio.UnaryUnaryMultiCallable[_agent_pb2.FailRequest, _agent_pb2.FailResponse]
     """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
+    RequestPermission: _aio.UnaryUnaryMultiCallable[_agent_pb2.RequestPermissionRequest, _agent_pb2.RequestPermissionResponse]
+    """RequestPermission asks whether the agent may do something that its policy does not decide, and waits for the answer. The first request of its key becomes a question of the run;
+    every later one under the same assignment, of another lease too, gets its answer. Errors: INVALID_FIELD (permission), LEASE_LOST (lease).
+    """
     ListAgents: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListAgentsRequest, _agent_pb2.ListAgentsResponse]
     """ListAgents pages the agents that ever polled, with their liveness. Errors: INVALID_PAGE_TOKEN (page)."""
     ListAssignments: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListAssignmentsRequest, _agent_pb2.ListAssignmentsResponse]
@@ -68,6 +72,16 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_agent_pb2.FailRequest, _abc.Awaitable[_agent_pb2.FailResponse]],
     ) -> _abc.Awaitable[_agent_pb2.FailResponse]:
         """Fail gives assignments up; each counts as an attempt, unless it is returned. Errors: INVALID_FIELD (failures). Each has its own outcome in the answer."""
+
+    @_abc_1.abstractmethod
+    def RequestPermission(
+        self,
+        request: _agent_pb2.RequestPermissionRequest,
+        context: _aio.ServicerContext[_agent_pb2.RequestPermissionRequest, _abc.Awaitable[_agent_pb2.RequestPermissionResponse]],
+    ) -> _abc.Awaitable[_agent_pb2.RequestPermissionResponse]:
+        """RequestPermission asks whether the agent may do something that its policy does not decide, and waits for the answer. The first request of its key becomes a question of the run;
+        every later one under the same assignment, of another lease too, gets its answer. Errors: INVALID_FIELD (permission), LEASE_LOST (lease).
+        """
 
     @_abc_1.abstractmethod
     def ListAgents(

@@ -217,6 +217,10 @@ class _AnswerKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AnswerKind
     """Restart the pipeline from the stage named in `stage`."""
     ANSWER_KIND_SKIP_STAGE: _AnswerKind.ValueType  # 19
     """Skip the stage named in `stage`."""
+    ANSWER_KIND_ALLOW: _AnswerKind.ValueType  # 20
+    """The agent may do what it asks for, once."""
+    ANSWER_KIND_DENY: _AnswerKind.ValueType  # 21
+    """It may not; it goes on without."""
 
 class AnswerKind(_AnswerKind, metaclass=_AnswerKindEnumTypeWrapper):
     """What an answer may say; each question lists those it takes."""
@@ -261,6 +265,10 @@ ANSWER_KIND_RESTART_STAGE: AnswerKind.ValueType  # 18
 """Restart the pipeline from the stage named in `stage`."""
 ANSWER_KIND_SKIP_STAGE: AnswerKind.ValueType  # 19
 """Skip the stage named in `stage`."""
+ANSWER_KIND_ALLOW: AnswerKind.ValueType  # 20
+"""The agent may do what it asks for, once."""
+ANSWER_KIND_DENY: AnswerKind.ValueType  # 21
+"""It may not; it goes on without."""
 Global___AnswerKind: _TypeAlias = AnswerKind  # noqa: Y015
 
 class _QuestionKind:
@@ -293,6 +301,8 @@ class _QuestionKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Question
     """The workflow is blocked."""
     QUESTION_KIND_PIPELINE_ESCALATED: _QuestionKind.ValueType  # 11
     """A pipeline was escalated."""
+    QUESTION_KIND_PERMISSION: _QuestionKind.ValueType  # 12
+    """An agent at work asks for a permission that no policy decides; it waits for the answer, and so does who takes over from it."""
 
 class QuestionKind(_QuestionKind, metaclass=_QuestionKindEnumTypeWrapper):
     """Why a person is asked."""
@@ -321,6 +331,8 @@ QUESTION_KIND_BLOCKED: QuestionKind.ValueType  # 10
 """The workflow is blocked."""
 QUESTION_KIND_PIPELINE_ESCALATED: QuestionKind.ValueType  # 11
 """A pipeline was escalated."""
+QUESTION_KIND_PERMISSION: QuestionKind.ValueType  # 12
+"""An agent at work asks for a permission that no policy decides; it waits for the answer, and so does who takes over from it."""
 Global___QuestionKind: _TypeAlias = QuestionKind  # noqa: Y015
 
 class _WaitKind:
@@ -601,7 +613,7 @@ class Question(_message.Message):
 
     @_builtins.property
     def subjects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What it is about: resumable epics, the other run, tasks, what ran out."""
+        """What it is about: resumable epics, the other run, tasks, what ran out, the permission."""
 
     @_builtins.property
     def asked_at(self) -> _timestamp_pb2.Timestamp:

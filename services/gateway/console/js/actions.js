@@ -50,6 +50,8 @@ const ANSWERS = {
   RESUME: { then: "The paused work goes on." },
   RESTART_STAGE: { then: "The stage and everything after it run again, with fresh retries.", stage: true },
   SKIP_STAGE: { then: "The stage counts as skipped, never as passed. Recorded as a risk.", stage: true },
+  ALLOW: { then: "The agent that waits may do this once; the sandbox around it stays as it is." },
+  DENY: { then: "The agent may not do this and goes on without." },
 };
 const PLAN_ACTIONS = [
   { title: "resume", method: "Resume", when: ["PAUSED"], then: "The paused workflow runs on." },

@@ -102,6 +102,7 @@ const QUESTIONS = {
   PAUSED: "paused",
   BLOCKED: "blocked",
   PIPELINE_ESCALATED: "stage stopped",
+  PERMISSION: "permission?",
 };
 
 // What a question asks for; work that failed is no lack of confidence.
