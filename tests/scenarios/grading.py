@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.message import Message
+
 from pointsman.api.handoff.v1 import delivery_pb2 as delivery
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
@@ -85,11 +87,12 @@ async def shop(
     red: Collection[int] = (),
     coders: int = 1,
     reviews: Sequence[handoff.ReviewDecision] = (),
+    thinks: Callable[[Job], Message] | None = None,
 ) -> AsyncIterator[Shop]:
     """Coders that make these edits, the next round each time one is asked; a reviewer that says yes.
 
     In the rounds `red` the coder says that its command ended with 1. Each of several coders is a worker of its own. The
-    reviewer says what `reviews` has, and then yes.
+    reviewer says what `reviews` has, and then yes. `thinks` plays planner and designer, also in the stages of a pipeline.
     """
     base = await repository(tmp_path / "user", dict(files))
     async with control_plane_in(tmp_path / "data") as client:
@@ -105,6 +108,9 @@ async def shop(
         worker.researcher(researching())
         if plan is not None:
             worker.planner(plan)
+        if thinks is not None:
+            worker.planner(thinks)
+            worker.designer(thinks)
         serving = [asyncio.create_task(one.serve(client)) for one in (worker, *others)]
         agents = {agent_id for one in (worker, *others) for agent_id in one.agent_ids}
 

@@ -7,10 +7,12 @@ import pytest
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.proof_pb2 import GRADE_PROVEN
+from pointsman.api.orchestrator.v1.assignment_pb2 import PURPOSE_STAGE
 from pointsman.api.orchestrator.v1.run_pb2 import QUESTION_KIND_ACCEPTANCE, RUN_STATE_COMPLETE, ProofTerms
 from pointsman.worker import Job
 from pointsman.worker.delivery_terms import ARCHIVE_TYPE, pack_checks
-from tests.scenarios.grading import UNITTEST, grade_name, shop
+from tests.scenarios.grading import UNITTEST, Edits, grade_name, shop
+from tests.scenarios.scripted import PASS
 
 pytestmark = pytest.mark.timeout(150)
 CALC = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a\n\n\ndef one():\n    return 1\n"
@@ -61,6 +63,27 @@ async def test_a_half_finished_plan_with_red_tests_goes_on_and_each_step_is_prov
     bases = [attempt.finding.proof.base_commit for attempt in attempts]
     assert bases[0] == here.base
     assert bases[1] not in ("", here.base), "the second wave is proven over what was accepted in the first"
+
+
+async def test_what_a_new_plan_orders_is_proven_over_what_was_accepted_before_it(tmp_path: Path) -> None:
+    plans = iter([planned(("T1", ()), ("T2", ("T1",))), planned(("T3", ()))])
+    anew = handoff.ReviewDecision(
+        decision=handoff.REVIEW_VERDICT_REPLAN,
+        review_level=handoff.REVIEW_LEVEL_EXECUTOR,
+        feedback=[handoff.Feedback(key="K", statement="double and triple belong together")],
+    )
+    rounds: list[Edits] = [{"calc.py": ADDS}, {"calc.py": ALL.replace("2 * a", "a + a")}, {"calc.py": ALL}]
+    async with shop(tmp_path, RED, *rounds, plan=lambda _job: next(plans), red=[0], reviews=[PASS, anew]) as here:
+        run, delivery = await here.done(verify_commands=(), template="fix")
+        attempts = [attempt async for attempt in here.client.runs.evidence(run.id)]
+    assert run.state == RUN_STATE_COMPLETE, run.question.text
+    assert [(item.task_id, grade_name(item.grade)) for item in delivery.deliverables] == [
+        ("T1", "PROVEN"),
+        ("T3", "PROVEN"),
+    ]
+    bases = {attempt.task_id: attempt.finding.proof.base_commit for attempt in attempts}
+    assert bases["T1"] == here.base
+    assert bases["T3"] not in ("", here.base), "what the first plan delivered is the base of the second"
 
 
 async def test_a_task_that_only_writes_tests_is_worth_a_reviewers_word(tmp_path: Path) -> None:
@@ -122,6 +145,30 @@ async def test_a_monorepo_with_two_runners_is_proven_by_both(tmp_path: Path) -> 
         (attempt,) = [attempt async for attempt in here.client.runs.evidence(run.id)]
     assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "PROVEN"), run.question.text
     assert [command.adapter for command in attempt.finding.proof.commands] == ["unittest", "node"]
+
+
+def thinking(job: Job) -> work.Plan | work.StageResult:
+    """The plan of one task, and a word of approval in the stages PLAN and ARCH of its pipeline."""
+    if job.assignment.purpose == PURPOSE_STAGE:
+        return work.StageResult(route=work.StageRoute(verdict="PASS", route="NEXT"))
+    return planned(("T1", ()))
+
+
+async def test_documents_that_follow_the_code_leave_its_grade(tmp_path: Path) -> None:
+    async with shop(tmp_path, RED, {"calc.py": ALL}, {"README.md": "# What it adds\n"}, thinks=thinking) as here:
+        run, delivery = await here.done(template="standard")
+    assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "PROVEN"), run.question.text
+    assert "DOCS" in here.asked
+    assert {item.path for item in delivery.deliverables[0].changed_files} == {"calc.py", "README.md"}
+
+
+async def test_what_a_writer_of_documents_does_to_the_code_is_proven_too(tmp_path: Path) -> None:
+    undone = {"README.md": "# What it adds\n", "calc.py": ADDS}
+    fixed: list[Edits] = [{"calc.py": ALL}, {"README.md": "# What it adds\n"}]
+    async with shop(tmp_path, RED, {"calc.py": ALL}, undone, *fixed, thinks=thinking) as here:
+        run, _ = await here.done(template="standard", proof_terms=ProofTerms(fixes=["test_calc.T.test_double"]))
+    assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "PROVEN"), run.question.text
+    assert here.asked.count("DOCS") == 2, "the first documents undid the code after it was tested"
 
 
 async def test_a_project_without_tests_is_worth_a_reviewers_word(tmp_path: Path) -> None:
