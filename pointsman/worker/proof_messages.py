@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import proof_pb2 as pb
+from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.proof.prover import Proof
 from pointsman.proof.results import RED, Outcome, TestReport
 from pointsman.proof.tree_plan import Change, ProtectedChange
@@ -49,6 +50,29 @@ def proof_message(proof: Proof, base_commit: str, changed: Sequence[handoff.Chan
         commands=[_command(facts) for facts in proof.commands[:MOST_SENTENCES]],
         changed_files=changed[:4096],
     )
+
+
+def proof_attributes(findings: Sequence[work.TaskFinding]) -> dict[str, str | int]:
+    """Proofs as attributes of the verifier's span: worth, base, tests and protected changes; ids of tests stay out."""
+    proofs = [finding.proof for finding in findings]
+    commands = [command for proof in proofs for command in proof.commands]
+    tests = [test for command in commands for test in command.tests]
+    turned = [test for test in tests if test.outcome == pb.TEST_OUTCOME_PASSED]
+    red = [test for test in tests if test.outcome in (pb.TEST_OUTCOME_FAILED, pb.TEST_OUTCOME_ERROR)]
+    found: dict[str, str | int] = {
+        "pointsman.proof.reused": sum(proof.reused for proof in proofs),
+        "pointsman.proof.tests.executed": sum(command.executed for command in commands),
+        "pointsman.proof.tests.turned_green": len(turned),
+        "pointsman.proof.tests.red": len(red),
+        "pointsman.proof.tests.flaky": sum(len(command.flaky) for command in commands),
+        "pointsman.proof.protected_changes": sum(len(proof.protected_changes) for proof in proofs),
+        "pointsman.proof.questions": sum(len(proof.questions) for proof in proofs),
+    }
+    if proofs:
+        found |= {"pointsman.proof.base": proofs[0].base_commit, "pointsman.proof.isolation": proofs[0].isolation}
+    if grades := [finding.proof.grade for finding in findings if finding.accepted]:
+        found["pointsman.proof.grade"] = pb.Grade.Name(min(grades)).removeprefix("GRADE_")
+    return found
 
 
 def _sentences(lines: Sequence[str]) -> list[str]:

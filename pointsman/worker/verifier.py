@@ -9,7 +9,6 @@ from pathlib import Path
 from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.handoff.v1.handoff_pb2 import AcceptanceCriterion
-from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.project import ProjectFile
 from pointsman.project.includes import IncludeTooLarge
@@ -31,7 +30,7 @@ from pointsman.worker.proof_environment import (
     ProofEnvironments,
     pairs_after_seconds,
 )
-from pointsman.worker.proof_messages import proof_message
+from pointsman.worker.proof_messages import proof_attributes, proof_message
 from pointsman.worker.sdk import GiveUp, Job, log
 from pointsman.worker.stage_verdict import stage_verdict
 from pointsman.worker.workspace import AssignmentFolders, CommitRef, Workspace, fetch_commit, fetch_result
@@ -112,9 +111,7 @@ class Verifier:
                 return stage_verdict(findings[0]) if is_stage else work.VerificationReport(tasks=findings)
             clone = await self._workspace.clone_for(job)
             findings, accepted = await self._merge_all(job, request, folders, clone)
-            job.attributes["pointsman.proof.reused"] = sum(finding.proof.reused for finding in findings)
-            if grades := [finding.proof.grade for finding in findings if finding.accepted]:
-                job.attributes["pointsman.proof.grade"] = Grade.Name(min(grades)).removeprefix("GRADE_")
+            job.attributes |= proof_attributes(findings)
             return stage_verdict(findings[0]) if is_stage else await _report(job, clone, findings, accepted)
 
     async def _merge_all(

@@ -62,6 +62,8 @@ async def test_a_half_finished_plan_with_red_tests_goes_on_and_each_step_is_prov
     assert [grade_name(item.grade) for item in delivery.deliverables] == ["PROVEN", "PROVEN"]
     bases = [attempt.finding.proof.base_commit for attempt in attempts]
     assert bases[0] == here.base
+    assert [item.proof.base_commit for item in delivery.deliverables] == bases, "the delivery says over what"
+    assert [test.id for test in delivery.deliverables[1].proof.commands[0].tests] == ["test_calc.T.test_double"]
     assert bases[1] not in ("", here.base), "the second wave is proven over what was accepted in the first"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pointsman.api.handoff.v1.work_pb2 import ClaimStatus
 from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
 from pointsman.cli.render.progress_lines import grade_text
+from pointsman.cli.render.proven_lines import changed, proven_lines
 from pointsman.cli.render.transition_lines import shortened
 
 
@@ -43,12 +44,10 @@ def _proof(attempt: Attempt) -> Iterator[str]:
     """What the verifier's proof is worth, and what it rests on."""
     proof = attempt.finding.proof
     if attempt.finding.HasField("proof"):
-        once = ", made in the TEST stage" if proof.reused else ""
-        worth = grade_text(proof.grade) or ", refused"
-        yield f"  proof{worth}, isolation {proof.isolation}, base {proof.base_commit[:12]}{once}"
-        for word, sentences in (("because", proof.reasons), ("asks", proof.questions), ("open risk", proof.risks)):
-            yield from (f"    {word}: {shortened(sentence)}" for sentence in sentences)
-        yield from (f"    protected file changed: {change.path} ({change.why})" for change in proof.protected_changes)
+        yield from (f"  {line}" for line in proven_lines(proof))
+        handed_in = {file.path for file in attempt.work.changed_files}
+        others = [file for file in proof.changed_files if file.path not in handed_in]
+        yield from (f"    changed and not handed in: {file.path} ({changed(file.change)})" for file in others)
 
 
 def _claims(attempt: Attempt) -> Iterator[str]:

@@ -33,6 +33,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 from pointsman.cli.exit_codes import EXIT_FAILED, EXIT_WAITS_FOR_PERSON
 from pointsman.cli.options.run_options import BUDGET_FIELDS
 from pointsman.cli.render.progress_lines import grade_text
+from pointsman.cli.render.proven_lines import rests_on
 from pointsman.cli.render.run_progress import View, state_name
 from pointsman.cli.session.coming_conflicts import ComingConflicts
 from pointsman.cli.session.missing_agents import MissingAgents
@@ -133,6 +134,8 @@ def delivery_lines(run: Run, delivery: Delivery, folder: Path | None = None) -> 
         yield f"  delivered  {item.task_id}: {item.statement}{grade_text(item.grade)}{once}"
         yield from (f"    claim  {claim.statement}" for claim in item.claims)
         yield from (f"    file   {file.path}" for file in item.changed_files)
+        if item.HasField("proof"):
+            yield from (f"    proof  {line}" for line in rests_on(item.proof))
     yield from (f"  open risk  {risk.statement}" for risk in delivery.open_risks)
     if delivery.accepted_commit:
         yield f"  commit  {delivery.accepted_commit}"

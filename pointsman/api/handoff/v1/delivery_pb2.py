@@ -27,7 +27,7 @@ from pointsman.api.handoff.v1 import handoff_pb2 as pointsman_dot_api_dot_handof
 from pointsman.api.handoff.v1 import proof_pb2 as pointsman_dot_api_dot_handoff_dot_v1_dot_proof__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'pointsman/api/handoff/v1/delivery.proto\x12\x18pointsman.api.handoff.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a$pointsman/api/handoff/v1/proof.proto\"q\n\x12StageResultSummary\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07outcome\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12,\n\x08\x65nded_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf6\x01\n\x0b\x44\x65liverable\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tstatement\x18\x02 \x01(\t\x12/\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x1f.pointsman.api.handoff.v1.Claim\x12<\n\rchanged_files\x18\x04 \x03(\x0b\x32%.pointsman.api.handoff.v1.ChangedFile\x12\x0e\n\x06\x63ommit\x18\x05 \x01(\t\x12.\n\x05grade\x18\x06 \x01(\x0e\x32\x1f.pointsman.api.handoff.v1.Grade\x12\x14\n\x0cproof_reused\x18\x07 \x01(\x08\"\xfd\x02\n\x08\x44\x65livery\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07outcome\x18\x02 \x01(\t\x12\x43\n\rstage_results\x18\x03 \x03(\x0b\x32,.pointsman.api.handoff.v1.StageResultSummary\x12;\n\x0c\x64\x65liverables\x18\x04 \x03(\x0b\x32%.pointsman.api.handoff.v1.Deliverable\x12:\n\nopen_risks\x18\x05 \x03(\x0b\x32&.pointsman.api.handoff.v1.ResidualRisk\x12\x12\n\nnext_steps\x18\x06 \x03(\t\x12\x17\n\x0f\x61\x63\x63\x65pted_commit\x18\x07 \x01(\t\x12\x35\n\x06\x62undle\x18\x08 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRef\x12.\n\x05grade\x18\t \x01(\x0e\x32\x1f.pointsman.api.handoff.v1.Gradeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'pointsman/api/handoff/v1/delivery.proto\x12\x18pointsman.api.handoff.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&pointsman/api/handoff/v1/handoff.proto\x1a$pointsman/api/handoff/v1/proof.proto\"q\n\x12StageResultSummary\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07outcome\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12,\n\x08\x65nded_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xa6\x02\n\x0b\x44\x65liverable\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x11\n\tstatement\x18\x02 \x01(\t\x12/\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x1f.pointsman.api.handoff.v1.Claim\x12<\n\rchanged_files\x18\x04 \x03(\x0b\x32%.pointsman.api.handoff.v1.ChangedFile\x12\x0e\n\x06\x63ommit\x18\x05 \x01(\t\x12.\n\x05grade\x18\x06 \x01(\x0e\x32\x1f.pointsman.api.handoff.v1.Grade\x12\x14\n\x0cproof_reused\x18\x07 \x01(\x08\x12.\n\x05proof\x18\x08 \x01(\x0b\x32\x1f.pointsman.api.handoff.v1.Proof\"\xfd\x02\n\x08\x44\x65livery\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07outcome\x18\x02 \x01(\t\x12\x43\n\rstage_results\x18\x03 \x03(\x0b\x32,.pointsman.api.handoff.v1.StageResultSummary\x12;\n\x0c\x64\x65liverables\x18\x04 \x03(\x0b\x32%.pointsman.api.handoff.v1.Deliverable\x12:\n\nopen_risks\x18\x05 \x03(\x0b\x32&.pointsman.api.handoff.v1.ResidualRisk\x12\x12\n\nnext_steps\x18\x06 \x03(\t\x12\x17\n\x0f\x61\x63\x63\x65pted_commit\x18\x07 \x01(\t\x12\x35\n\x06\x62undle\x18\x08 \x01(\x0b\x32%.pointsman.api.handoff.v1.ArtifactRef\x12.\n\x05grade\x18\t \x01(\x0e\x32\x1f.pointsman.api.handoff.v1.Gradeb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,7 +37,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STAGERESULTSUMMARY']._serialized_start=180
   _globals['_STAGERESULTSUMMARY']._serialized_end=293
   _globals['_DELIVERABLE']._serialized_start=296
-  _globals['_DELIVERABLE']._serialized_end=542
-  _globals['_DELIVERY']._serialized_start=545
-  _globals['_DELIVERY']._serialized_end=926
+  _globals['_DELIVERABLE']._serialized_end=590
+  _globals['_DELIVERY']._serialized_start=593
+  _globals['_DELIVERY']._serialized_end=974
 # @@protoc_insertion_point(module_scope)

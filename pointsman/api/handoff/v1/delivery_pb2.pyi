@@ -70,6 +70,7 @@ class Deliverable(_message.Message):
     COMMIT_FIELD_NUMBER: _builtins.int
     GRADE_FIELD_NUMBER: _builtins.int
     PROOF_REUSED_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task it comes from."""
     statement: _builtins.str
@@ -88,6 +89,12 @@ class Deliverable(_message.Message):
     def changed_files(self) -> _containers.RepeatedCompositeFieldContainer[_handoff_pb2.ChangedFile]:
         """The files it changed."""
 
+    @_builtins.property
+    def proof(self) -> _proof_pb2.Proof:
+        """What the grade rests on: base, commands with their tests, protected changes. Without messages of tests and without
+        changed_files, which are in the evidence of its attempt; absent where no verifier proved it.
+        """
+
     def __init__(
         self,
         *,
@@ -98,10 +105,11 @@ class Deliverable(_message.Message):
         commit: _builtins.str = ...,
         grade: _proof_pb2.Grade.ValueType = ...,
         proof_reused: _builtins.bool = ...,
+        proof: _proof_pb2.Proof | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proof", b"proof"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_files", b"changed_files", "claims", b"claims", "commit", b"commit", "grade", b"grade", "proof_reused", b"proof_reused", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_files", b"changed_files", "claims", b"claims", "commit", b"commit", "grade", b"grade", "proof", b"proof", "proof_reused", b"proof_reused", "statement", b"statement", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -56,32 +56,45 @@ export function verdict(attempt) {
   );
 }
 
-// What we ran ourselves, test by test.
+// What we ran ourselves, command by command and test by test, over which base, and what judges that the author changed.
 export function commandsView(proof) {
-  if (!proof || proof.commands.length === 0) return null;
-  const turned = proof.commands.flatMap((one) => one.tests).slice(0, 40);
+  if (!proof || proof.commands.length + proof.protected_changes.length === 0) return null;
+  const count = proof.commands.reduce((sum, one) => sum + one.executed, 0);
+  const reused = proof.reused ? ", in the TEST stage" : "";
   return h(
     "details",
     { class: "ran" },
-    h(
-      "summary",
-      {},
-      `We ran ${proof.commands.reduce((sum, one) => sum + one.executed, 0)} tests with the base's own files, isolated by ${proof.isolation}`,
-    ),
-    h(
-      "ul",
-      {},
-      turned.map((one) =>
-        h(
-          "li",
-          {},
-          chip(plain(one.outcome), word(one.outcome) === "PASSED" ? "good" : "bad"),
-          h("code", {}, one.id),
-          h("span", { class: "dim" }, ` before: ${plain(one.before)}`),
-        ),
-      ),
-    ),
+    h("summary", {}, `We ran ${count} tests with the base's own files, isolated by ${proof.isolation}${reused}`),
+    h("p", { class: "dim" }, `Base ${proof.base_commit.slice(0, 12)}, tree ${proof.tree_hash.slice(0, 12)}`),
+    proof.commands.map(commandView),
+    proof.protected_changes.map(protectedView),
+    proof.held_out_output ? h("p", {}, "What held-out checks printed is kept for judges.") : null,
   );
+}
+
+function commandView(one) {
+  return [
+    h("p", {}, h("code", {}, one.command.join(" ")), ` by ${one.adapter}: exit ${one.exit_code ?? 0}`),
+    h("ul", {}, one.tests.slice(0, 40).map(testView)),
+    one.flaky.map((id) => h("p", {}, "Failed once, passed again: ", h("code", {}, id))),
+  ];
+}
+
+function testView(one) {
+  return h(
+    "li",
+    {},
+    chip(plain(one.outcome), word(one.outcome) === "PASSED" ? "good" : "bad"),
+    h("code", {}, one.id),
+    h("span", { class: "dim" }, ` before: ${plain(one.before)}`),
+    one.message ? h("pre", { class: "dim" }, said(one.message)) : null,
+  );
+}
+
+function protectedView(one) {
+  const keys = one.keys.length ? `, keys ${one.keys.join(", ")}` : "";
+  const why = ` ${plain(one.change)} (${one.kind}${keys}: ${one.why})`;
+  return h("p", {}, "The base's counts: ", h("code", {}, said(one.path)), said(why));
 }
 
 export function filesView(attempt) {
