@@ -50,7 +50,7 @@ class CountedProcesses(Processes):
     """Four services, each in a process that counts for itself."""
 
     def __init__(self, data: Path, environment: dict[str, str]) -> None:
-        super().__init__(data, environment, ("tests.bench.tally",))
+        super().__init__(data, environment, "tests.bench.tally")
 
     def tally(self) -> dict[str, int]:
         """Calls and commits of all four together, so far."""

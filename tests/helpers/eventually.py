@@ -2,32 +2,40 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from tests.helpers.limits import Limit
 
 Value = TypeVar("Value")
-STEP_SECONDS = 0.01
+STEP_SECONDS, LONGEST_STEP_SECONDS, GROWTH = 0.01, 0.05, 1.1
+"""Whoever waits long looks less often: a look that starts a query or a call takes time from what is waited for."""
+
+
+def _steps() -> Iterator[float]:
+    step = STEP_SECONDS
+    while True:
+        yield step
+        step = min(LONGEST_STEP_SECONDS, step * GROWTH)
 
 
 async def eventually(condition: Callable[[], Awaitable[Value]], seconds: float = 10.0) -> Value:
     """The condition's first true value; a failure when it never becomes true."""
-    limit = Limit(seconds)
+    limit, steps = Limit(seconds), _steps()
     while True:
         value = await condition()
         if value:
             return value
         assert not limit.is_over(), f"not true within {seconds} s"
-        await asyncio.sleep(STEP_SECONDS)
+        await asyncio.sleep(next(steps))
 
 
 def eventually_now(condition: Callable[[], Value], seconds: float = 10.0) -> Value:
     """The same for code without an event loop."""
-    limit, pause = Limit(seconds), threading.Event()
+    limit, steps, pause = Limit(seconds), _steps(), threading.Event()
     while True:
         value = condition()
         if value:
             return value
         assert not limit.is_over(), f"not true within {seconds} s"
-        pause.wait(STEP_SECONDS)
+        pause.wait(next(steps))

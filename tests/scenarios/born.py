@@ -1,4 +1,4 @@
-"""Commands that the nursery bears: asked for, waited for and killed like a process that was started here."""
+"""Commands and services that the nursery bears: asked for, waited for and killed like a process that was started here."""
 
 import json
 import os
@@ -58,12 +58,21 @@ class Nursery:
 
     def bear(self, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, output: int) -> Born:
         """`pointsman` with these arguments, which writes to this file."""
-        wanted = json.dumps({"arguments": arguments, "environment": environment, "folder": str(folder)})
+        return self._bear(
+            output, module="pointsman.cli", arguments=arguments, environment=environment, folder=str(folder)
+        )
+
+    def bear_service(self, context: str, environment: dict[str, str], output: int) -> Born:
+        """A service, which says to this file where it serves; its log is nobody's."""
+        module = f"pointsman.services.{context}"
+        return self._bear(output, module=module, arguments=(), environment=environment, folder=str(ROOT), is_quiet=True)
+
+    def _bear(self, output: int, **wanted: object) -> Born:
         told, report = os.pipe()
         with self._lock:
             if self._asked is None:
                 self._asked = self._start()
-            socket.send_fds(self._asked, [wanted.encode()], [output, report])
+            socket.send_fds(self._asked, [json.dumps({"is_quiet": False, **wanted}).encode()], [output, report])
         os.close(report)
         return Born(told)
 

@@ -1,22 +1,23 @@
-"""Bears `pointsman` commands: all is imported once, so that each is a process of its own without a second of imports.
+"""Bears `pointsman` commands and services: all is imported once, so that each is a process without a second of imports.
 
-A datagram on standard input names folder, environment and arguments, and carries the command's output and a pipe, on which its
-pid is written, and its wait status after its end. A command ends as an interpreter does, and outlives the nursery as it would
-outlive a test.
+A datagram on standard input names module, folder, environment and arguments, and whether its errors are nobody's; it
+carries the output and a pipe, on which the pid is written, and the wait status after the end. A command ends as an
+interpreter does, and outlives the nursery as it would outlive a test. Crash points are armed by its own environment.
 """
 
 import gc
 import json
 import os
+import runpy
 import socket
 import sys
 import tempfile
 from contextlib import suppress
 from importlib import import_module
 
-from pointsman.cli.__main__ import main as command_line
 from pointsman.cli.commands import COMMANDS
 from pointsman.services.all_in_one import CONTEXTS
+from pointsman.services.chassis.core import crash
 from pointsman.services.router.rules import standard_rule_book
 from tests.helpers.migrations import migrate_beforehand, remember_migrations
 
@@ -40,14 +41,16 @@ def mind(output: int, report: int) -> None:
 def become(wanted: dict[str, object], output: int, report: int) -> None:
     """Be a process as a shell would have started it."""
     os.setsid()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for number in (1, 2):
-        os.dup2(output, number)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(nothing if wanted["is_quiet"] else output, 2)
     os.close(output)
     os.close(report)
     os.chdir(str(wanted["folder"]))
     os.environ.clear()
     os.environ.update(wanted["environment"])  # type: ignore[call-overload]
+    crash._fuse = crash._Fuse(os.environ.get(crash.ARMED_BY, ""))
     tempfile.tempdir = None
     sys.argv[1:] = wanted["arguments"]  # type: ignore[call-overload]
 
@@ -64,8 +67,8 @@ def load_all() -> None:
     gc.freeze()  # else each child would copy all pages of the heap when it looks for garbage
 
 
-def main() -> None:
-    """Bear commands until nobody asks any more; returns in each of them."""
+def main() -> str:
+    """Bear processes until nobody asks any more; returns in each of them, with the module that it is to run."""
     load_all()
     requests = socket.socket(fileno=os.dup(0))
     while True:
@@ -75,7 +78,9 @@ def main() -> None:
         if not os.fork():
             requests.close()
             mind(*passed)
-            return become(json.loads(request), *passed)
+            wanted = json.loads(request)
+            become(wanted, *passed)
+            return str(wanted["module"])
         for number in passed:
             os.close(number)
         with suppress(ChildProcessError):
@@ -84,5 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
-    command_line()
+    runpy.run_module(main(), run_name="__main__", alter_sys=True)

@@ -1,15 +1,17 @@
 """The control plane as four processes, each of which can be killed and started again."""
 
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Self
+from typing import IO, NamedTuple, Self
 
 import grpc
 
 from tests.helpers.limits import scaled
 from tests.helpers.loopback import open_as, with_credentials
+from tests.scenarios.born import NURSERY, Born
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 
@@ -19,14 +21,22 @@ def mocked() -> dict[str, str]:
     return {"POINTSMAN_FULL_MOCK_MODE": "1", "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(3))}
 
 
+class Serving(NamedTuple):
+    """A service, and what it prints."""
+
+    process: "Born | subprocess.Popen[str]"
+    output: IO[str]
+
+
 class Processes:
     """Four services on one data directory; addresses stay the same over a restart."""
 
-    def __init__(self, data: Path, environment: dict[str, str], runner: tuple[str, ...] = ()) -> None:
+    def __init__(self, data: Path, environment: dict[str, str], runner: str = "") -> None:
+        """Born in the nursery; with a runner, a module that is given the service's name, started from nothing."""
         self._data = data
         self._environment = environment
         self._runner = runner
-        self._running: dict[str, subprocess.Popen[str]] = {}
+        self._running: dict[str, Serving] = {}
         self.addresses: dict[str, str] = {}
 
     def start(self, *contexts: str) -> None:
@@ -34,11 +44,9 @@ class Processes:
         for context in contexts:
             self._running[context] = self._launch(context)
         for context in contexts:
-            output = self._running[context].stdout
-            assert output is not None
-            self.addresses[context] = output.readline().split()[-1]
+            self.addresses[context] = self._running[context].output.readline().split()[-1]
 
-    def _launch(self, context: str) -> "subprocess.Popen[str]":
+    def _launch(self, context: str) -> Serving:
         known = self.addresses.get(context, "127.0.0.1:0")
         peers = {f"POINTSMAN_PEERS_{name.upper()}": address for name, address in self.addresses.items()}
         environment = {
@@ -48,14 +56,7 @@ class Processes:
             "POINTSMAN_SERVER_PORT": known.rpartition(":")[2],
             "GRPC_VERBOSITY": "ERROR",
         }
-        return subprocess.Popen(
-            [sys.executable, "-m", *self._runner, f"pointsman.services.{context}"],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        return _told(self._runner, context, environment) if self._runner else _born(context, environment)
 
     def channel(self, context: str = "orchestrator") -> grpc.aio.Channel:
         """A channel of the operator to a service."""
@@ -63,21 +64,21 @@ class Processes:
 
     def ask(self, context: str) -> str:
         """The line that a service's runner prints for the line it gets."""
-        process = self._running[context]
+        process, output = self._running[context]
+        assert isinstance(process, subprocess.Popen)
         assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.write("\n")
         process.stdin.flush()
-        return process.stdout.readline()
+        return output.readline()
 
     def kill(self, context: str) -> None:
         """The process is gone at once, without a word."""
-        process = self._running.pop(context)
+        process, output = self._running.pop(context)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        output.close()
+        if isinstance(process, subprocess.Popen) and process.stdin is not None:
+            process.stdin.close()
 
     def stop(self) -> None:
         """End what still runs."""
@@ -101,3 +102,19 @@ class Processes:
 def processes(data: Path, **environment: str) -> Processes:
     """All four services, each in its own process, while the context lasts."""
     return Processes(data, environment)
+
+
+def _born(context: str, environment: dict[str, str]) -> Serving:
+    shown, output = os.pipe()
+    process = NURSERY.bear_service(context, environment, output)
+    os.close(output)
+    return Serving(process, os.fdopen(shown, encoding="utf-8"))
+
+
+def _told(runner: str, context: str, environment: dict[str, str]) -> Serving:
+    process = subprocess.Popen(
+        [sys.executable, "-m", runner, f"pointsman.services.{context}"],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    return Serving(process, process.stdout)

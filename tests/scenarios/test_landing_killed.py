@@ -14,7 +14,7 @@ from pointsman.worker.git import git, repository_id, text
 from tests.helpers.eventually import eventually
 from tests.helpers.forge_server import Forge, forge_of
 from tests.helpers.hello_repository import example_repository
-from tests.scenarios.commands import POINTSMAN, Running, finished, open_gate, patient, running
+from tests.scenarios.commands import Running, finished, open_gate, patient, running
 
 pytestmark = pytest.mark.timeout(400)
 STEPS = (
@@ -38,8 +38,8 @@ class Stage:
         }  # fmt: skip
 
     def command(self, *arguments: str, **more: str) -> Running:
-        """A command that is started from nothing: crash points are armed when their module is imported."""
-        return Running(arguments, {**self.environment, **more}, program=POINTSMAN)
+        """A command that may be armed."""
+        return Running(arguments, {**self.environment, **more})
 
     def worker(self, **more: str) -> Running:
         allowed = ("--push", "files", "--push", "forge")

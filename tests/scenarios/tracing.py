@@ -1,8 +1,6 @@
 """Runs that are hard on a trace, for the recording collector and for a real back end: killed services, days of waiting."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +29,8 @@ from pointsman.services.router.config import RouterSettings
 from pointsman.services.workflow.__main__ import build_on as build_workflow
 from pointsman.services.workflow.config import WorkflowSettings
 from tests.helpers.eventually import eventually
-from tests.helpers.loopback import open_as, with_credentials
+from tests.helpers.loopback import open_as
+from tests.scenarios.commands import running
 from tests.scenarios.planes import MOCKED, WISH, Plane, clients
 from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
@@ -101,16 +100,8 @@ async def killed_process(data: Path, **environment: str) -> AsyncIterator[Sequen
 @contextmanager
 def _up(data: Path, environment: dict[str, str]) -> Iterator[str]:
     """All services in a process that is killed at the end of the block; its address."""
-    variables = {**with_credentials(), **mocked(), **QUICKLY, **environment, "GRPC_VERBOSITY": "ERROR"}
-    command = [sys.executable, "-m", "pointsman.cli", "up", "--port", "0", "--data", str(data)]
-    with subprocess.Popen(
-        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[4]
-        finally:
-            process.kill()
+    with running("up", "--port", "0", "--data", str(data), **mocked(), **QUICKLY, **environment) as process:
+        yield process.line_with(" up at ").split()[4]
 
 
 def _with_new_requests(channel: grpc.aio.Channel) -> Plane:
