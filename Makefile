@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 TRACE_VENV := .venv-trace
 AGENTS := .venv-agents
+SERVERS_VENV := .venv-servers
 DOCS_VENV := .venv-docs
 CONSOLE_TOOLS := .venv-console
 BIN := $(VENV)/bin
@@ -15,7 +16,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners
+.PHONY: help run up test check bench bench-servers pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -84,6 +85,15 @@ console-soak: $(DEV_STAMP) $(BROWSER_STAMP) ## update pages of the console for a
 
 bench: $(DEV_STAMP) ## measure us against the floors of this machine, as JSON lines (BENCH="chassis" for one)
 	@$(BIN)/python -m tests.bench $(BENCH)
+
+bench-servers: $(DEV_STAMP) $(SERVERS_VENV)/.stamp ## measure our servicers behind another gRPC server for Python, beside ours, as JSON lines
+	@PYTHONPATH=.:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') $(SERVERS_VENV)/bin/python -m tests.bench.grpc_servers
+
+$(SERVERS_VENV)/.stamp: tests/bench/grpc_servers/requirements.lock
+	@echo "installing another gRPC server into $(SERVERS_VENV) (once, about a minute)"
+	@$(PYTHON) -m venv $(SERVERS_VENV)
+	@$(SERVERS_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, race 10,000 barriers round their timeouts, and hold random pipelines against a model, on both databases
 	@$(BIN)/python -m tests.bench.pipeline_fuzz $(or $(TRANSCRIPTS),1000000) $(or $(SEED),1)
@@ -171,6 +181,7 @@ lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --group dev --all-extras -o requirements-dev.lock
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group docs -o requirements-docs.lock
 	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
+	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/bench/grpc_servers/requirements.lock tests/bench/grpc_servers/requirements.in
 
 docs: $(DEV_STAMP) $(DOCS_VENV)/.stamp ## build the documentation as a site in dist/site, with an API reference from protos and docstrings; every link is tried
 	@$(BIN)/python docs/pages.py check

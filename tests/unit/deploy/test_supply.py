@@ -29,7 +29,8 @@ def supply() -> Iterator[ModuleType]:
 
 def test_every_locked_package_has_hashes_and_stands_in_the_list_of_licences(supply: ModuleType) -> None:
     packages = {package for lock in supply.LOCKS.values() for package in supply.locked(lock)}
-    assert all(package.hashes for package in {*packages, *supply.locked("tests/acceptance/requirements.lock")})
+    beside = ("tests/acceptance/requirements.lock", "tests/bench/grpc_servers/requirements.lock")
+    assert all(package.hashes for lock in beside for package in {*packages, *supply.locked(lock)})
     assert {(package.name, package.version) for package in packages} == listed(supply, PYTHON)
 
 

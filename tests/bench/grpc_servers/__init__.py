@@ -1,0 +1,1 @@
+"""Our servicers behind another gRPC server, measured beside ours: `make bench-servers`. The result is in docs/adr/0050."""
