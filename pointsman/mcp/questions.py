@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from pointsman.api.orchestrator.v1.run_pb2 import (
+    ANSWER_KIND_ACCEPT,
+    ANSWER_KIND_PROCEED,
     ANSWER_KIND_RAISE,
     ANSWER_KIND_RESTART_STAGE,
+    ANSWER_KIND_SKIP,
     ANSWER_KIND_SKIP_STAGE,
+    ANSWER_KIND_WAIVE,
     AnswerKind,
     Budget,
     Question,
@@ -19,6 +23,13 @@ from pointsman.mcp.workplace import Unusable
 from pointsman.worker.quoting import printable
 
 STAGES = (ANSWER_KIND_RESTART_STAGE, ANSWER_KIND_SKIP_STAGE)
+OF_A_PERSON = frozenset(
+    {
+        ANSWER_KIND_ACCEPT, ANSWER_KIND_PROCEED, ANSWER_KIND_RAISE, ANSWER_KIND_SKIP, ANSWER_KIND_SKIP_STAGE,
+        ANSWER_KIND_WAIVE,
+    }
+)  # fmt: skip
+"""They accept or approve, do without a proof, or spend more: a model may not give them."""
 
 
 def form(question: Question) -> dict[str, Any]:
@@ -33,6 +44,15 @@ def form(question: Question) -> dict[str, Any]:
     if any(kind in STAGES for kind in question.takes):
         fields["stage"] = {"type": "string", "title": "Stage"}
     return {"type": "object", "properties": fields, "required": ["answer"]}
+
+
+def is_of_a_person(given: Answer) -> bool:
+    """Whether a model that calls the tool may not give this answer itself."""
+    return _word(given) in {answer_name(kind) for kind in OF_A_PERSON}
+
+
+def _word(given: Answer) -> str:
+    return given.answer.strip().lower().replace("-", "_")
 
 
 def elicitation(run: Run) -> dict[str, Any]:
@@ -51,7 +71,7 @@ def filled_in(run_id: str, content: Mapping[str, Any]) -> Answer:
 def reply(question: Question, given: Answer) -> Reply:
     """The answer for the orchestrator; refused here only if there is no such word."""
     kinds = {answer_name(kind): kind for kind in question.takes}
-    kind = kinds.get(given.answer.lower().replace("-", "_"))
+    kind = kinds.get(_word(given))
     if kind is None:
         raise Unusable(f"answer: the question takes {', '.join(kinds)}, not '{given.answer}'")
     return Reply(kind, given.text, given.task_id, given.stage, budget=_budget(kind, given))

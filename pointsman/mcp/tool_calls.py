@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_FAILED, Run
 from pointsman.mcp import parameters as take
-from pointsman.mcp.questions import elicitation, filled_in, form
+from pointsman.mcp.questions import elicitation, filled_in, form, is_of_a_person
 from pointsman.mcp.refusals import REFUSALS, as_tool_error
 from pointsman.mcp.results import SubmitResult, delivery_result, run_result
 from pointsman.mcp.task_states import EXTENSION, modern_task
@@ -54,7 +54,7 @@ async def call(context: Context, params: types.CallToolRequestParams, open_calle
     try:
         given = tool.takes.model_validate(params.arguments or {})
         async with open_caller(context.request) as caller:
-            if isinstance(given, take.Answer) and not given.answer:
+            if isinstance(given, take.Answer) and (not given.answer or is_of_a_person(given)):
                 found = await _asked(context, params, given, caller)
                 if not isinstance(found, take.Answer):
                     return found
@@ -81,7 +81,7 @@ async def _asked(context: Context, params: types.CallToolRequestParams, given: t
         raise Unusable(f"{run.id} asks nothing now; get_run shows what it waits for")
     declared = context.session.client_capabilities
     if declared is None or declared.elicitation is None:
-        raise Unusable(f"answer: name one of {', '.join(form(run.question)['properties']['answer']['enum'])}")
+        raise Unusable(_way_out(run, given))
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
         returned = (params.input_responses or {}).get(run.question.id)
         if returned is None:
@@ -91,10 +91,22 @@ async def _asked(context: Context, params: types.CallToolRequestParams, given: t
     return await elicited(context, run)
 
 
+def _way_out(run: Run, given: take.Answer) -> str:
+    """What to do where the client has no way to ask the person."""
+    if given.answer:
+        return (
+            f"answer: '{given.answer}' is for a person to say, and this client cannot ask one; they answer in the console, "
+            f"or with: pointsman answer {run.id} {given.answer}"
+        )
+    return f"answer: name one of {', '.join(form(run.question)['properties']['answer']['enum'])}"
+
+
 async def elicited(context: Context, run: Run) -> take.Answer:
     """Ask the person over the connection of the call."""
     if not context.session.can_send_request:
-        raise Unusable("answer: this connection cannot ask the person; name the answer")
+        raise Unusable(
+            f"answer: this connection cannot ask the person; name the answer, or have them say: pointsman answer {run.id}"
+        )
     message = str(elicitation(run)["message"])
     returned = await context.session.elicit_form(message, form(run.question), related_request_id=context.request_id)
     return accepted(run, returned)

@@ -200,7 +200,7 @@ _TOOLS = (
     Tool("list_runs", "Runs, newest first; `waiting`: only those that wait for a person.", take.ListRuns, give.RunsResult, list_runs),
     Tool(
         "answer",
-        "Answer the open question of a run. The answer is the person's: ask them unless they already gave it. Without `answer` the person is asked by elicitation, where the client can.",
+        "Answer the open question of a run. The answer is the person's: ask them unless they already gave it. Without `answer`, and for answers that accept, approve, skip, waive or raise, the person is asked by elicitation, where the client can.",
         take.Answer, give.RunResult, answer, changes=True,
     ),
     Tool(

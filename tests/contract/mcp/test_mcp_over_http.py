@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import ConfigDict
 
+from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from tests.contract.gateway.gateways import Web, gateway
 from tests.contract.gateway.test_access import bearer
 from tests.helpers.certificates import Authority
@@ -227,6 +228,28 @@ async def test_an_answer_without_words_asks_the_person_where_the_client_can(tmp_
             assert (await ended(client, run_id))["state"] == "complete"
     assert len(asked) == 1
     assert run_id in asked[0]
+
+
+async def test_a_model_cannot_give_the_answers_that_are_a_persons(tmp_path: Path) -> None:
+    """What a prompt-injected model would say to be paid: more budget, accepted, approved, skipped, waived."""
+    said: list[str] = []
+
+    async def person(_context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        said.append(params.message)
+        return types.ElicitResult(action="decline")
+
+    async with gateway(tmp_path, mcp=True) as web:
+        run = await web.plane.asked((await web.plane.submit(budget=runs.Budget(assignments=1))).id)
+        assert runs.ANSWER_KIND_RAISE in run.question.takes
+        for word in ("raise", " RAISE", "accept", "proceed", "skip", "skip-stage", "waive"):
+            given = {"run_id": run.id, "answer": word, "assignments": 500}
+            async with client_of(web, "legacy") as client:
+                refused = refusal_of(await client.call_tool("answer", given))
+                assert f"pointsman answer {run.id} {word}" in refused["message"]
+            async with client_of(web, "2026-07-28", elicitation_callback=person) as client:
+                assert (await client.call_tool("answer", given)).is_error
+        assert len(said) == 7, "the person is asked each time"
+        assert (await web.plane.get(run.id)).question.id == run.question.id, "and the question stays open"
 
 
 @asynccontextmanager
