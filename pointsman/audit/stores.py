@@ -10,6 +10,7 @@ from pointsman.audit.agreement import Agreement, Traced
 from pointsman.audit.entries import EntryProof
 from pointsman.audit.pipelines import PipelineProof
 from pointsman.audit.runs import RunProof
+from pointsman.audit.schedules import prove_schedule
 from pointsman.audit.workflows import WorkflowProof
 from pointsman.services.all_in_one import CONTEXTS, build_one
 from pointsman.services.chassis.core.config import StoreSettings
@@ -78,7 +79,7 @@ def _proofs(services: Mapping[str, Service]) -> tuple[dict[str, dict[str, Proof]
         proofs["workflow"] = {"workflow": workflows}
     if "orchestrator" in stores:
         runs = RunProof(stores["orchestrator"])
-        proofs["orchestrator"] = {"run": runs, "entry": EntryProof()}
+        proofs["orchestrator"] = {"run": runs, "entry": EntryProof(), "schedule": prove_schedule}
     if stores.keys() < set(CONTEXTS):
         return proofs, None
     return proofs, Agreement(runs, workflows, pipelines, [])

@@ -9,7 +9,7 @@ from pointsman.services.chassis.engine.audit import History, Violation
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.enums import TERMINAL, InternalEvent
 from pointsman.services.orchestrator.domain.events import Submitted, WaveVerified
-from pointsman.services.orchestrator.domain.model import Origin
+from pointsman.services.orchestrator.domain.origin import Origin
 from pointsman.services.orchestrator.domain.run import Run
 
 _TELLING = (str(InternalEvent.SUBMITTED), str(InternalEvent.WAVE_VERIFIED))

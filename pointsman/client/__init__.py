@@ -30,6 +30,7 @@ from pointsman.client.landing import Landing
 from pointsman.client.pipeline import Pipelines
 from pointsman.client.router import Router
 from pointsman.client.runs import Again, Order, Reply, Runs, RunsChange
+from pointsman.client.schedules import Schedules
 from pointsman.client.workflow import Workflows
 from pointsman.credentials.folder import CredentialRole
 
@@ -65,6 +66,7 @@ class Client:
         self.agents = Agents(calls)
         self.artifacts = Artifacts(calls)
         self.landing = Landing(calls)
+        self.schedules = Schedules(calls)
         self.router = Router(calls)
         self.workflow = Workflows(calls)
         self.pipeline = Pipelines(calls)

@@ -110,6 +110,34 @@ class RunsChange:
         return "cancel" if self.cancel is not None else "answer" if self.answer is not None else "rerun"
 
 
+def submit_request(order: Order, request_id: str = "") -> pb.SubmitRequest:
+    """An order as the control plane takes it."""
+    request = pb.SubmitRequest(
+        request_id=request_id,
+        message=order.message,
+        session_id=order.session_id,
+        mode_override=pb.MODE_OVERRIDE_ACTION if order.as_action else pb.MODE_OVERRIDE_UNSPECIFIED,
+        resume=order.resume,
+        repository=order.repository,
+        verify_commands=[VerifyCommand(arguments=command) for command in order.verify_commands],
+        acceptance_criteria=order.criteria,
+        execution_mode=order.mode,
+        template=order.template,
+        require_audit=order.require_audit,
+        budget=order.budget,
+        labels=order.labels,
+        priority=order.priority,
+        lenient=order.lenient,
+        proof_terms=order.proof_terms,
+        crew=order.crew,
+        review_plan=order.review_plan,
+        brings_plan=order.brings_plan,
+    )
+    if order.barrier_timeout_seconds:
+        request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))
+    return request
+
+
 class Runs:
     """OrchestratorService."""
 
@@ -119,30 +147,7 @@ class Runs:
 
     async def submit(self, order: Order, request_id: str = "") -> pb.SubmitResponse:
         """Start a run; the answer has no run when the router says that the message asks for none."""
-        request = pb.SubmitRequest(
-            request_id=request_id,
-            message=order.message,
-            session_id=order.session_id,
-            mode_override=pb.MODE_OVERRIDE_ACTION if order.as_action else pb.MODE_OVERRIDE_UNSPECIFIED,
-            resume=order.resume,
-            repository=order.repository,
-            verify_commands=[VerifyCommand(arguments=command) for command in order.verify_commands],
-            acceptance_criteria=order.criteria,
-            execution_mode=order.mode,
-            template=order.template,
-            require_audit=order.require_audit,
-            budget=order.budget,
-            labels=order.labels,
-            priority=order.priority,
-            lenient=order.lenient,
-            proof_terms=order.proof_terms,
-            crew=order.crew,
-            review_plan=order.review_plan,
-            brings_plan=order.brings_plan,
-        )
-        if order.barrier_timeout_seconds:
-            request.barrier_timeout.FromMicroseconds(round(order.barrier_timeout_seconds * 1_000_000))
-        return await self._calls.mutate(self._stub.Submit, request)
+        return await self._calls.mutate(self._stub.Submit, submit_request(order, request_id))
 
     async def get(self, run_id: str) -> Run:
         """A run as it is now."""

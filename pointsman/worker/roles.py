@@ -1,4 +1,4 @@
-"""What a role of a worker shows to the control plane: its credential, and the account that it is billed to."""
+"""What a role of a worker shows to the control plane: its credential, the account that it is billed to, and what it is given in log lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,3 +29,10 @@ class Billing:
 
 
 NOT_BILLED = Billing()
+
+
+def describe(assignment: assignments.Assignment) -> str:
+    """An assignment for log lines."""
+    purpose = assignments.Purpose.Name(assignment.purpose).removeprefix("PURPOSE_")
+    where = "/".join(part for part in (assignment.run_id, assignment.task_id, assignment.stage) if part)
+    return f"{purpose} {where} (attempt {assignment.attempt})"

@@ -21,8 +21,9 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
 from pointsman.usage.output import ToolCall
+from pointsman.worker.heads import ReadHeads, no_heads
 from pointsman.worker.results import completion
-from pointsman.worker.roles import CREDENTIAL_ROLES, NOT_BILLED, Billing
+from pointsman.worker.roles import CREDENTIAL_ROLES, NOT_BILLED, Billing, describe
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
 from pointsman.worker.transcript import Transcript
 
@@ -100,6 +101,8 @@ class Role:
     count: int
     """How many agents of it work at the same time."""
     billing: Billing = NOT_BILLED
+    heads: ReadHeads = no_heads
+    """Where the branches of its repositories are, read before each poll."""
 
 
 class Worker:
@@ -218,6 +221,8 @@ class Worker:
             instead_of=role.billing.instead_of,
         )
         while not self._stopping.is_set():
+            del wanted.heads[:]
+            wanted.heads.extend(await role.heads())
             for lease in await self._poll(client, agent_id, wanted):
                 context = self._spans.context_of(lease)
                 await self._do(Job(client, agent_id, lease, Usage(), role.name, context), role.handler)
@@ -391,10 +396,3 @@ def _log_outcome(job: Job, outcome: pb.CompletionOutcome, what: str) -> None:
     else:
         reason = common.ErrorReason.Name(outcome.reason).removeprefix("ERROR_REASON_")
         log.warning("%s: %s was not taken (%s): %s", job.agent_id, job.assignment.id, reason, outcome.message)
-
-
-def describe(assignment: assignments.Assignment) -> str:
-    """An assignment for log lines."""
-    purpose = assignments.Purpose.Name(assignment.purpose).removeprefix("PURPOSE_")
-    where = "/".join(part for part in (assignment.run_id, assignment.task_id, assignment.stage) if part)
-    return f"{purpose} {where} (attempt {assignment.attempt})"

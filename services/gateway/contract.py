@@ -8,7 +8,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, schedule_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
@@ -16,7 +16,9 @@ from pointsman.services.chassis.rpc.authentication import MethodAccess, method_a
 
 PREFIX = "/api/v1"
 PACKAGE = "pointsman.api."
-FILES = (router_pb2, orchestrator_pb2, agent_pb2, artifact_pb2, landing_pb2, mock_pb2, pipeline_pb2, workflow_pb2)
+FILES = (
+    router_pb2, orchestrator_pb2, schedule_pb2, agent_pb2, artifact_pb2, landing_pb2, mock_pb2, pipeline_pb2, workflow_pb2,
+)  # fmt: skip
 RESUME_FIELDS = {"after_seq": "seq", "after_position": "position"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import ServiceDescriptor
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, schedule_pb2
 from pointsman.credentials.folder import CredentialFolder, CredentialRole
 from pointsman.credentials.tokens import Identity
 from pointsman.services.chassis.core.config import PeerSettings, StoreSettings, load
@@ -23,10 +23,12 @@ from pointsman.services.orchestrator.servicer import (
     LandingServicer,
     MockServicer,
     OrchestratorServicer,
+    ScheduleServicer,
 )
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.artifacts import Quota
 from pointsman.services.orchestrator.store.polling import Limits
+from pointsman.services.orchestrator.submit import SubmitMessage
 
 NAME = "orchestrator"
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -77,6 +79,10 @@ def build_on(
             ArtifactServicer(store, settings.max_artifact_bytes, quota),
         ),
         (_service(landing_pb2, "LandingService"), LandingServicer(store)),
+        (
+            _service(schedule_pb2, "ScheduleService"),
+            ScheduleServicer(store, SubmitMessage(store, clients, settings), settings),
+        ),
         (_service(mock_pb2, "MockService"), MockServicer(policy) if mock_settings.offers_policy else object()),
     ]
     return Service(NAME, store.store, MIGRATIONS, servicers, (*engine.loops, *agents.loops), close)

@@ -35,6 +35,9 @@ class OrchestratorSettings(Settings, prefix="POINTSMAN_ORCHESTRATOR_"):
     max_live_runs: Annotated[int, Meta(ge=1, description="Live runs of a project before Submit is turned away.")] = (
         10_000
     )
+    max_schedules: Annotated[
+        int, Meta(ge=0, description="Schedules of a project before CreateSchedule is turned away.")
+    ] = 100
     assignments: Annotated[int, Meta(ge=1, description="Default budget: assignments of a run.")] = 500
     transitions: Annotated[int, Meta(ge=10, description="Default budget: transitions of a run.")] = 10_000
     fan_out: Annotated[int, Meta(ge=1, le=64, description="Default budget: assignments of a run at the same time.")] = (

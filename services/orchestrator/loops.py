@@ -17,16 +17,19 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain import commands, events
 from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.calls.epics import Epic
-from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun, StartNext, TellEntry
+from pointsman.services.orchestrator.domain.calls.other_runs import OtherRun, StartNext, TellEntry, TellSchedule
 from pointsman.services.orchestrator.domain.ending import PARKED
 from pointsman.services.orchestrator.domain.enums import Call, Capability, Resume, State
 from pointsman.services.orchestrator.domain.landing import commands as landing
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK, StartLink
 from pointsman.services.orchestrator.domain.model import Order
 from pointsman.services.orchestrator.domain.run import run_id_for
+from pointsman.services.orchestrator.domain.schedules.machine import NEXT, START_RUN, StartRun
 from pointsman.services.orchestrator.peers import REMOTE, Peers
 from pointsman.services.orchestrator.peers.workflow import load_epic, next_epic
+from pointsman.services.orchestrator.scheduling import Scheduling
 from pointsman.services.orchestrator.store import OrchestratorStore
+from pointsman.services.orchestrator.submit import SubmitMessage
 from pointsman.services.orchestrator.wire import decode
 
 RETENTION_BATCH = 100
@@ -48,6 +51,7 @@ class Engine:
         self._store = store
         self._peers = peers
         self._settings = settings
+        self.scheduling = Scheduling(store, SubmitMessage(store, peers, settings))
         handlers = EffectHandlers(self.deliver, self.give_up)
         self.effects = EffectRunner(store.store, handlers, DeliveryPolicy())
         self.timers = TimerRunner(store.store, self.fire)
@@ -69,6 +73,9 @@ class Engine:
         if effect.kind == START_LINK:
             await self._start_linked_run(effect, effect.data(StartLink))
             return
+        if effect.kind == START_RUN:
+            await self.scheduling.start_run(effect, effect.data(StartRun))
+            return
         kind = Call(effect.kind)
         data = effect.data(CALLS[kind].request)
         try:
@@ -89,6 +96,9 @@ class Engine:
         if effect.kind == START_LINK:
             await self._tell_entry(effect, landing.LinkRefused(effect.entity_id, refusal.message))
             return
+        if effect.kind == START_RUN:
+            await self.scheduling.refuse(effect, effect.data(StartRun), refusal.message)
+            return
         call_id = effect.data(CALLS[Call(effect.kind)].request).call_id
         reason = f"{effect.kind}: {refusal.message}"
         await self._acknowledge(effect, commands.CallRefused(effect.entity_id, call_id, reason))
@@ -98,7 +108,10 @@ class Engine:
         await self._store.ledger.submit(caller, command, effect)
 
     async def fire(self, timer: FiredTimer) -> None:
-        """A timer of a run came due."""
+        """A timer of a run or of a schedule came due."""
+        if timer.name == NEXT:
+            await self.scheduling.come_due(timer)
+            return
         caller = engine_caller(timer.project, timer.traceparent, timer.timer_id)
         await self._store.ledger.submit(caller, commands.TimerFired(timer.entity_id, timer.name), timer)
 
@@ -136,7 +149,7 @@ class Engine:
         run_id = run_id_for(effect.project, f"{effect.entity_id}/{data.number}")
         order = replace(
             source.order, base_commit=data.base_commit, parent_entry=effect.entity_id, session_id="", rival_run_id="",
-            epic_id="", resume=Resume.NO, auto_resume=False, reserved=False, resolver=data.resolver,
+            epic_id="", resume=Resume.NO, auto_resume=False, reserved=False, resolver=data.resolver, scheduled=None,
             crew=_crew_of_link(source.order.crew, resolver=data.resolver),
             best_of=0 if data.resolver else source.order.best_of,
         )  # fmt: skip
@@ -161,6 +174,11 @@ class Engine:
         except Refusal as refusal:
             if refusal.reason not in _GONE:
                 raise
+
+    async def tell_schedule(self, effect: PendingEffect, _data: TellSchedule) -> None:
+        """Tell the schedule that started a run how it has ended."""
+        run = (await self._store.view(effect.project, effect.entity_id)).run
+        await self.scheduling.run_ended(effect, run)
 
     async def read_epic(self, effect: PendingEffect, data: Epic) -> Any:
         """The epic's plan as the run that planned it left it, and what of it is done."""
@@ -211,6 +229,9 @@ class Engine:
                     lambda connection: self._store.forget(connection, row.entity_id, before_us)  # noqa: B023
                 )
             await self._store.store.write(
+                lambda connection: self._store.schedules.forget_deleted(connection, before_us)  # noqa: B023
+            )
+            await self._store.store.write(
                 lambda connection: self._store.artifacts.forget_orphans(connection, before_us)  # noqa: B023
             )
             await asyncio.sleep(RETENTION_PAUSE_SECONDS if len(old) < RETENTION_BATCH else 0)
@@ -230,7 +251,7 @@ def _crew_of_link(crew: Sequence[Capability], *, resolver: bool) -> tuple[Capabi
 
 def _next_order(order: Order, epic_id: str, *, planned: bool) -> Order:
     resume = Resume.YES if planned else Resume.NO
-    return replace(order, epic_id=epic_id, resume=resume, rival_run_id="", session_id="")
+    return replace(order, epic_id=epic_id, resume=resume, rival_run_id="", session_id="", scheduled=None)
 
 
 LOCAL: Mapping[Call, Callable[[Engine, PendingEffect, Any], Awaitable[Any]]] = {
@@ -239,5 +260,6 @@ LOCAL: Mapping[Call, Callable[[Engine, PendingEffect, Any], Awaitable[Any]]] = {
     Call.START_NEXT: Engine.start_next,
     Call.LOAD_EPIC: Engine.read_epic,
     Call.TELL_ENTRY: Engine.tell_entry,
+    Call.TELL_SCHEDULE: Engine.tell_schedule,
 }
 """Calls that need this service's own store; all others go to a peer alone."""

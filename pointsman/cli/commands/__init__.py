@@ -88,6 +88,16 @@ COMMANDS: Mapping[str, Command] = {
         "do an ended run again, from its plan, a wave or a task on",
         ("rerun last --agent claude", 'rerun last --from task:T2 --agent codex --text "keep the old flag"'),
     ),
+    "schedule": Command(
+        loaders.schedule,
+        Group.START,
+        "start a run at every time of a calendar, such as every night",
+        (
+            'schedule "update the dependencies and repair what breaks" --cron "0 3 * * *" --tz Europe/Berlin',
+            "schedule list",
+            'schedule pause last --reason "release week"',
+        ),
+    ),
     "cancel": Command(loaders.cancel, Group.WORK, "end a run on purpose", ('cancel last --reason "done by hand"',)),
     "runs": Command(
         loaders.runs, Group.LOOK, "list runs and who has to act", ("runs", "runs --state complete --limit 5")

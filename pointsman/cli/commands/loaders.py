@@ -58,6 +58,13 @@ def rerun() -> "Typer":
     return app
 
 
+def schedule() -> "Typer":
+    """`pointsman schedule`."""
+    from pointsman.cli.commands.schedule import app
+
+    return app
+
+
 def agent() -> "Typer":
     """`pointsman agent`."""
     from pointsman.cli.commands.agent import app

@@ -56,7 +56,7 @@ class Selected:
                 fail_usage(f"there is no state '{name.removeprefix('RUN_STATE_')}'; `pointsman machine` lists them")
         labels = dict(_label(one) for one in self.labels)
         found = RunSelection(states=[RunState.Value(name) for name in names], labels=labels, text=self.match)
-        found.created_before.FromDatetime(now - _age(self.older))
+        found.created_before.FromDatetime(now - parse_age("--older", self.older))
         return found
 
 
@@ -67,8 +67,9 @@ def _label(given: str) -> tuple[str, str]:
     return key, value
 
 
-def _age(given: str) -> timedelta:
+def parse_age(option: str, given: str) -> timedelta:
+    """A length of time such as `2d`; none where nothing is given."""
     found = AGE.fullmatch(given.strip()) if given else None
     if given and found is None:
-        fail_usage(f"--older takes a number with m, h, d or w, for example 2d; not '{given}'")
+        fail_usage(f"{option} takes a number with m, h, d or w, for example 2d; not '{given}'")
     return timedelta(**{UNITS[found[2]]: int(found[1])}) if found else timedelta()

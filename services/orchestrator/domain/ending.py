@@ -1,7 +1,7 @@
 """What stops live work, and how a run lets go of what it held."""
 
 from pointsman.services.orchestrator.domain.calls.epics import OTHER_RUN_WINS, Epic
-from pointsman.services.orchestrator.domain.calls.other_runs import StartNext, TellEntry
+from pointsman.services.orchestrator.domain.calls.other_runs import StartNext, TellEntry, TellSchedule
 from pointsman.services.orchestrator.domain.calls.pipelines import Pipeline
 from pointsman.services.orchestrator.domain.calls.release import ReleaseEpic
 from pointsman.services.orchestrator.domain.calls.report_outcome import ReportOutcome
@@ -67,8 +67,10 @@ def deliver(builder: DecisionBuilder) -> None:
         builder.send(Call.START_NEXT, StartNext("", run.queued_epic_id))
 
 
-def tell_entry(builder: DecisionBuilder) -> None:
-    """The entry that a linked run was started for learns that it has ended."""
-    entry_id = builder.run.order.parent_entry
-    if entry_id:
-        builder.send(Call.TELL_ENTRY, TellEntry("", entry_id))
+def tell_starter(builder: DecisionBuilder) -> None:
+    """The entry or the schedule that started the run learns that it has ended."""
+    order = builder.run.order
+    if order.parent_entry:
+        builder.send(Call.TELL_ENTRY, TellEntry("", order.parent_entry))
+    if order.scheduled is not None:
+        builder.send(Call.TELL_SCHEDULE, TellSchedule(""))

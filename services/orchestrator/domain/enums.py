@@ -196,6 +196,7 @@ class Call(StrEnum):
     MERGE_INTO_RUN = "run.merge"
     START_NEXT = "run.start_next"
     TELL_ENTRY = "entry.tell"
+    TELL_SCHEDULE = "schedule.tell"
 
 
 class Resume(StrEnum):

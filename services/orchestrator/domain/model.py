@@ -15,6 +15,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Severity,
     TaskStatus,
 )
+from pointsman.services.orchestrator.domain.origin import Origin, Scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +83,6 @@ NO_TERMS = ProofTerms()
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """The run that another one does again, and from which point on."""
-
-    run_id: str
-    first_run_id: str
-    point: str
-    accepted_commit: str = ""
-    accepted_bundle: str = ""
-    plan_approved: bool = False
-    """Whether a person had said yes to the plan that it goes on with."""
-
-
-@dataclass(frozen=True, slots=True)
 class Order:
     """What was submitted, and on which terms."""
 
@@ -139,6 +127,8 @@ class Order:
     resolver: bool = False  # a resolver writes its code instead of a coder
     origin: Origin | None = None
     """The run that this one does again."""
+    scheduled: Scheduled | None = None
+    """The schedule that started it; it receives the run's end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from pointsman.services.chassis.core.machine import Event
 from pointsman.services.orchestrator.domain.apply import apply
 from pointsman.services.orchestrator.domain.enums import Resume, TaskStatus
 from pointsman.services.orchestrator.domain.events import Planned, Resumed, WaveClaimed
-from pointsman.services.orchestrator.domain.model import Order, Origin, Plan
+from pointsman.services.orchestrator.domain.model import Order, Plan
+from pointsman.services.orchestrator.domain.origin import Origin
 from pointsman.services.orchestrator.domain.run import Run, RunState
 
 PLAN_POINT = "plan"
@@ -130,6 +131,7 @@ def _order(run: Run, origin: Origin) -> Order:
     return replace(
         run.order, criteria=run.given_criteria, proof_terms=run.proof_terms, rival_run_id="", epic_id="",
         resume=Resume.NO, auto_resume=False, parent_entry="", brings_plan=False, crew=(), reserved=False, origin=origin,
+        scheduled=None,
     )  # fmt: skip
 
 

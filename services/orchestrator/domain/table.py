@@ -18,7 +18,7 @@ FEEDBACK_LEFT = Guard(
 WAVE_PASSED = Guard("wave_passed", lambda run: all(task.judgement.accepted for task in run.wave_tasks.values()))
 
 _PATCH = (ending.stop_work, planning.patch_plan)
-_END = (ending.stop_work, ending.release_or_cancel_workflow, ending.tell_entry)
+_END = (ending.stop_work, ending.release_or_cancel_workflow, ending.tell_starter)
 _SEED: tuple[Row, ...] = (
     Row(State.BOOT, Trigger.AUTO, State.IDLE_PROBE_BD, (intake.probe_unfinished_work,)),
     Row(State.IDLE_PROBE_BD, Trigger.FOUND_RESUMABLE, State.RESUME_ASK, (intake.ask_to_resume,), NO_AUTO_RESUME),
@@ -58,7 +58,7 @@ _SEED: tuple[Row, ...] = (
     Row(State.CODER_EXEC, Trigger.CLAIMS_EVIDENCE_ARRIVED, State.REVIEW_ACCEPT, (acceptance.judge_wave,)),
     Row(State.REVIEW_ACCEPT, Trigger.REJECT_OR_RETRY, State.CODER_HANDOFF, (execution.build_bundles,)),
     Row(State.REVIEW_ACCEPT, Trigger.REQUIREMENT_CHANGED_OR_BLOCKED, State.REPLAN_PATCH, _PATCH),
-    Row(State.REVIEW_ACCEPT, Trigger.PASS, State.COMPLETE, (ending.deliver, ending.tell_entry), WAVE_PASSED),
+    Row(State.REVIEW_ACCEPT, Trigger.PASS, State.COMPLETE, (ending.deliver, ending.tell_starter), WAVE_PASSED),
     Row(State.REPLAN_PATCH, Trigger.PATCH_APPLIED, State.PLAN_BASELINE, (planning.make_plan,)),
 )
 _ADDED: tuple[Row, ...] = (

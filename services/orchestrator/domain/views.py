@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.landing.model import Entry
 from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.schedules.model import Schedule
 from pointsman.services.orchestrator.domain.waiting import NOBODY, AtWork
 
 
@@ -110,6 +111,16 @@ class EntryView:
     """An entry of a merge queue as it stands in its row."""
 
     entry: Entry
+    seq: int
+    created_at_us: int
+    updated_at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleView:
+    """A schedule as it stands in its row."""
+
+    schedule: Schedule
     seq: int
     created_at_us: int
     updated_at_us: int

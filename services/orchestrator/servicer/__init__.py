@@ -5,5 +5,13 @@ from pointsman.services.orchestrator.servicer.artifacts import ArtifactServicer
 from pointsman.services.orchestrator.servicer.landing import LandingServicer
 from pointsman.services.orchestrator.servicer.mocks import MockServicer
 from pointsman.services.orchestrator.servicer.runs import OrchestratorServicer
+from pointsman.services.orchestrator.servicer.schedules import ScheduleServicer
 
-__all__ = ["AgentServicer", "ArtifactServicer", "LandingServicer", "MockServicer", "OrchestratorServicer"]
+__all__ = [
+    "AgentServicer",
+    "ArtifactServicer",
+    "LandingServicer",
+    "MockServicer",
+    "OrchestratorServicer",
+    "ScheduleServicer",
+]

@@ -17,8 +17,10 @@ from pointsman.services.chassis.core.ids import secret_digest
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of
 from pointsman.services.orchestrator.domain import commands
 from pointsman.services.orchestrator.domain.completion import not_granted
+from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.servicer.holders import granted, holder_of, lease_key, own
 from pointsman.services.orchestrator.servicer.permissions import PermissionServicer
+from pointsman.services.orchestrator.store.agents import Head
 from pointsman.services.orchestrator.store.polling import PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
@@ -132,7 +134,8 @@ class AgentServicer(PermissionServicer):
                 yield agent.WatchOutputResponse(chunk=chunk)
 
     async def _enter(self, asked: PollRequest, wait_seconds: float) -> Waiter:
-        await self._store.agents.touch(asked.holder, asked.capabilities, asked.repository_ids, asked.run_ids)
+        able = (asked.capabilities, asked.repository_ids, asked.run_ids, asked.heads)
+        await self._store.agents.touch(asked.holder, *able)
         return self._store.matcher.enter(asked, wait_seconds)
 
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
@@ -198,7 +201,12 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
         limit,
         frozenset(wanted.run_ids),
         frozenset(wanted.instead_of),
+        _heads(wanted) if caller.may(Capability.VERIFY.lower()) else frozenset(),
     )
+
+
+def _heads(wanted: agent.Wanted) -> frozenset[Head]:
+    return frozenset(Head(one.repository_id, one.branch, one.commit) for one in wanted.heads)
 
 
 def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:

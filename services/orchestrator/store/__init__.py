@@ -28,6 +28,7 @@ from pointsman.services.orchestrator.store.outputs import Outputs
 from pointsman.services.orchestrator.store.polling import UNLIMITED, Limits
 from pointsman.services.orchestrator.store.predictions import Predictions
 from pointsman.services.orchestrator.store.run_index import RunIndex
+from pointsman.services.orchestrator.store.schedules import Schedules
 from pointsman.services.orchestrator.store.sessions import Sessions
 
 TASK_EVENTS = tuple(
@@ -66,6 +67,7 @@ class OrchestratorStore:
         self.attention = RunAttention(self.store, self.children, lease_seconds)
         self.artifacts = self.children.artifacts
         self.entries = Entries(self.store, metadata, self.artifacts, lease_seconds)
+        self.schedules = Schedules(self.store, metadata)
         self.predictions = Predictions(self.store, metadata)
         self.outputs = Outputs(self.store, metadata, self.children.assignments)
         self.admission = Admission(self.store, self.children)

@@ -22,6 +22,14 @@ NEEDS_REPOSITORY = frozenset({Capability.RESEARCH, Capability.SURVEY, Capability
 """What can only be done by an agent that has the run's repository, where the run has one."""
 
 
+class Head(NamedTuple):
+    """Where a branch of a repository is."""
+
+    repository_id: str
+    branch: str
+    commit: str
+
+
 class Able(NamedTuple):
     """What an agent can do: kinds of work, in which repositories, for which runs only."""
 
@@ -29,6 +37,7 @@ class Able(NamedTuple):
     repository_ids: frozenset[str] = frozenset()
     run_ids: frozenset[str] = frozenset()
     account: str = ""
+    heads: frozenset[Head] = frozenset()
 
 
 NOT_ABLE = Able(frozenset())
@@ -79,7 +88,7 @@ class Agents:
             store.database,
             self.table,
             ("project", "agent_id"),
-            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account"),
+            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account", "heads"),
         )
         columns = self.table.c
         able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids)
@@ -91,6 +100,12 @@ class Agents:
             columns.agent_id == bindparam("of_agent"),
             columns.principal.not_in(("", bindparam("of_principal"))),
             columns.last_seen_us > bindparam("oldest_us"),
+        )
+        self._heads = (
+            select(columns.heads)
+            .where(columns.project == bindparam("project"), columns.last_seen_us > bindparam("oldest_us"))
+            .where(columns.heads != literal_column("''"))
+            .order_by(columns.last_seen_us.desc())
         )
         self._forget = self.table.delete().where(
             columns.run_ids != literal_column("''"), columns.last_seen_us < bindparam("oldest_us")
@@ -110,6 +125,7 @@ class Agents:
         capabilities: frozenset[Capability] | None,
         repository_ids: frozenset[str] = frozenset(),
         run_ids: frozenset[str] = frozenset(),
+        heads: frozenset[Head] = frozenset(),
     ) -> None:
         """Records that an agent is alive; written periodically, and at once when what it can do changes.
 
@@ -118,7 +134,7 @@ class Agents:
         """
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
-        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, holder.account)
+        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, holder.account, heads)
         if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
         row = {
@@ -130,6 +146,7 @@ class Agents:
             "run_ids": "\n".join(sorted(able.run_ids)),
             "last_seen_us": now_us,
             "account": able.account,
+            "heads": "\n".join(sorted(map("\t".join, able.heads))),
         }
 
         named = {"of_project": holder.project, "of_agent": holder.agent_id, "of_principal": holder.principal}
@@ -177,6 +194,15 @@ class Agents:
             found.setdefault(project, []).append(group)
         self._cached = (now_us, {project: tuple(present) for project, present in found.items()})
         return self._cached[1]
+
+    async def head_of(self, project: str, repository_id: str, branch: str) -> str:
+        """Where a branch is, as the agent sees it that was heard of last; empty where none that is present has it."""
+        oldest_us = to_us(self._store.database.clock.now()) - self.present_us
+        parameters = {"project": project, "oldest_us": oldest_us}
+        rows = await self._store.database.read(lambda connection: connection.scalars(self._heads, parameters).all())
+        heads = (Head(*line.split("\t")) for row in rows for line in row.split("\n"))
+        wanted = (repository_id, branch)
+        return next((head.commit for head in heads if (head.repository_id, head.branch) == wanted), "")
 
     def page(self, connection: Connection, project: str, after: str, limit: int) -> Sequence[AgentRow]:
         """Agents by id."""

@@ -100,6 +100,7 @@ def agents(metadata: MetaData) -> Table:
         Column("principal", Text, nullable=False),
         Column("run_ids", Text, nullable=False),
         Column("account", String(128), nullable=False),
+        Column("heads", Text, nullable=False, server_default=""),
     )
 
 
@@ -208,4 +209,19 @@ def predictions(metadata: MetaData) -> Table:
         Column("declared", Integer, nullable=False),
         Column("files", Text, nullable=False),
         Column("at_us", BigInteger, nullable=False),
+    )
+
+
+def schedule_index(metadata: MetaData) -> Table:
+    """Schedules of a project by age, and those that were deleted, for retention."""
+    return Table(
+        "schedule_index",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("project", String(64), nullable=False),
+        Column("status", String(16), nullable=False),
+        Column("created_at_us", BigInteger, nullable=False),
+        Column("deleted_at_us", BigInteger, nullable=False),
+        Index("schedule_index_by_project", "project", "created_at_us"),
+        Index("schedule_index_by_deletion", "deleted_at_us"),
     )

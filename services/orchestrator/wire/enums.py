@@ -7,6 +7,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1 import landing_pb2 as landing_pb
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.orchestrator.v1 import schedule_pb2 as schedule_pb
 from pointsman.api.pipeline.v1 import route_pb2 as route
 from pointsman.api.pipeline.v1 import state_pb2 as pipeline_state
 from pointsman.api.router.v1 import outcome_pb2 as outcome
@@ -15,6 +16,7 @@ from pointsman.services.chassis.rpc.enum_map import EnumMap
 from pointsman.services.orchestrator.domain import enums
 from pointsman.services.orchestrator.domain.landing import enums as landing
 from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
+from pointsman.services.orchestrator.domain.schedules import enums as schedules
 
 STATE = EnumMap(runs.RunState, enums.State)
 EXECUTION_MODE = EnumMap(runs.ExecutionMode, enums.ExecutionMode)
@@ -39,3 +41,6 @@ DEBATE_VERDICT = EnumMap(outcome.Verdict, enums.DebateVerdict)
 ENTRY_STATE = EnumMap(landing_pb.EntryState, landing.EntryState)
 ENTRY_REPLY = EnumMap(landing_pb.EntryReply, landing.EntryReply)
 LANDING_WAY = EnumMap(landing_pb.LandingWay, landing.Way)
+SCHEDULE_STATE = EnumMap(schedule_pb.ScheduleState, schedules.ScheduleState)
+MISSED_POLICY = EnumMap(schedule_pb.MissedPolicy, schedules.MissedPolicy)
+OVERLAP_POLICY = EnumMap(schedule_pb.OverlapPolicy, schedules.OverlapPolicy)

@@ -65,6 +65,10 @@ LEAST = {
         "service": "ForgetRun",
         "admin": "SetPolicy",
     },
+    "ScheduleService": {
+        "viewer": "GetSchedule ListSchedules",
+        "operator": "CreateSchedule PauseSchedule ResumeSchedule TriggerSchedule DeleteSchedule",
+    },
     "WorkflowService": {
         "viewer": "GetWorkflow ListWorkflows ListResumable WatchWorkflow WatchChanges ClassifyDependencies ExportState "
         "ExportTasks",

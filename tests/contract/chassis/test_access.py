@@ -11,7 +11,7 @@ import grpc
 import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, schedule_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import policy_pb2, router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
@@ -26,7 +26,8 @@ from tests.helpers.certificates import Authority, Pair, serial_of, serial_shown
 from tests.helpers.limits import scaled
 
 MODULES: tuple[Any, ...] = (
-    agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, workflow_pb2,
+    agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, schedule_pb2,
+    workflow_pb2,
 )  # fmt: skip
 SERVICES: list[ServiceDescriptor] = [
     service for module in MODULES for service in module.DESCRIPTOR.services_by_name.values()

@@ -8,7 +8,8 @@ from pointsman.audit.runs import RunProof
 from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.chassis.engine.audit import Auditor, Violation
 from pointsman.services.orchestrator.domain import commands
-from pointsman.services.orchestrator.domain.model import Budget, Origin
+from pointsman.services.orchestrator.domain.model import Budget
+from pointsman.services.orchestrator.domain.origin import Origin
 from pointsman.services.orchestrator.store import OrchestratorStore
 from tests.contract.orchestrator.orchestrators import caller, orchestrator, order
 from tests.contract.orchestrator.test_service import reason_of

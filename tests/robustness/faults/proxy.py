@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 
-from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, schedule_pb2
 from pointsman.api.pipeline.v1 import pipeline_pb2
 from pointsman.api.router.v1 import router_pb2
 from pointsman.api.workflow.v1 import workflow_pb2
@@ -24,7 +24,10 @@ OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.so_reuseport", 0),
 ]
-MODULES = (agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, workflow_pb2)
+MODULES = (
+    agent_pb2, artifact_pb2, landing_pb2, mock_pb2, orchestrator_pb2, pipeline_pb2, router_pb2, schedule_pb2,
+    workflow_pb2,
+)  # fmt: skip
 PASSED_ON = ("pointsman-", "traceparent", "authorization")
 SERVICES: tuple[ServiceDescriptor, ...] = tuple(
     service for module in MODULES for service in module.DESCRIPTOR.services_by_name.values()

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from pointsman.api.orchestrator.v1 import agent_pb2, landing_pb2
+from pointsman.api.orchestrator.v1 import agent_pb2, landing_pb2, schedule_pb2
 from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_VERIFY
 from pointsman.api.orchestrator.v1.orchestrator_pb2 import CancelEach, RunSelection
 from pointsman.api.orchestrator.v1.run_pb2 import ANSWER_KIND_CLARIFIED, RUN_STATE_CANCELLED
@@ -117,6 +117,17 @@ async def use_agents(client: Client) -> None:
         await client.agents.request_permission("verifier-1", key, asked, wait_seconds=0)
     stored = await client.artifacts.put(b"a body", "text/plain")
     assert await client.artifacts.get(stored) == b"a body"
+
+
+async def use_schedules(client: Client) -> None:
+    spec = schedule_pb2.ScheduleSpec(cron="0 3 * * *", time_zone="Europe/Berlin")
+    made = await client.schedules.create(Order("fix the lexer", as_action=True), spec)
+    assert [one.id async for one in client.schedules.all()] == [made.id]
+    assert (await client.schedules.pause(made.id, "holidays")).reason == "holidays"
+    assert (await client.schedules.resume(made.id)).HasField("next_at")
+    assert len((await client.schedules.trigger(made.id)).waiting) == 1
+    assert not (await client.schedules.delete(made.id)).HasField("next_at")
+    assert (await client.schedules.get(made.id)).state == schedule_pb2.SCHEDULE_STATE_DELETED
 
 
 async def use_landing(client: Client) -> None:
@@ -257,7 +268,7 @@ async def use_workflows(client: Client) -> None:
 
 async def test_each_rpc_of_the_contract_is_reachable(channel: RecordingChannel) -> None:
     client = Client(cast("grpc.aio.Channel", channel))
-    for use in (use_runs, use_agents, use_landing, use_router, use_pipelines, use_workflows):
+    for use in (use_runs, use_schedules, use_agents, use_landing, use_router, use_pipelines, use_workflows):
         await use(client)
     contract = {
         f"/{service.full_name}/{method.name}"

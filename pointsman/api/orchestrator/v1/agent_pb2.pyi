@@ -210,6 +210,7 @@ class Wanted(_message.Message):
     RUN_IDS_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
     INSTEAD_OF_FIELD_NUMBER: _builtins.int
+    HEADS_FIELD_NUMBER: _builtins.int
     max_leases: _builtins.int
     """How many leases at the most; 0 means 1."""
     account: _builtins.str
@@ -230,6 +231,10 @@ class Wanted(_message.Message):
     def instead_of(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """It takes over for others: it is given work only while all of these accounts are paused."""
 
+    @_builtins.property
+    def heads(self) -> _containers.RepeatedCompositeFieldContainer[Global___BranchHead]:
+        """Where the branches of its repositories are. Only what a principal that may verify says counts: nobody else chooses the commit that work is judged against."""
+
     def __init__(
         self,
         *,
@@ -239,14 +244,45 @@ class Wanted(_message.Message):
         run_ids: _abc.Iterable[_builtins.str] | None = ...,
         account: _builtins.str = ...,
         instead_of: _abc.Iterable[_builtins.str] | None = ...,
+        heads: _abc.Iterable[Global___BranchHead] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "instead_of", b"instead_of", "max_leases", b"max_leases", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "heads", b"heads", "instead_of", b"instead_of", "max_leases", b"max_leases", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Wanted: _TypeAlias = Wanted  # noqa: Y015
+
+@_typing.final
+class BranchHead(_message.Message):
+    """Where a branch is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPOSITORY_ID_FIELD_NUMBER: _builtins.int
+    BRANCH_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
+    repository_id: _builtins.str
+    """The repository."""
+    branch: _builtins.str
+    """The branch."""
+    commit: _builtins.str
+    """Its newest commit."""
+    def __init__(
+        self,
+        *,
+        repository_id: _builtins.str = ...,
+        branch: _builtins.str = ...,
+        commit: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commit", b"commit", "repository_id", b"repository_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BranchHead: _TypeAlias = BranchHead  # noqa: Y015
 
 @_typing.final
 class PollRequest(_message.Message):

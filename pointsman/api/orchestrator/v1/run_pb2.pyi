@@ -427,19 +427,23 @@ class Repository(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     BASE_COMMIT_FIELD_NUMBER: _builtins.int
+    BRANCH_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Which one; each worker maps the id to a clone of its own. Default: the root commit."""
     base_commit: _builtins.str
     """The commit the work starts from."""
+    branch: _builtins.str
+    """Where base_commit is empty: the branch whose head the work starts from, as a verifier that is present sees it when the run is submitted."""
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         base_commit: _builtins.str = ...,
+        branch: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base_commit", b"base_commit", "branch", b"branch", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -890,6 +894,8 @@ class Run(_message.Message):
     RESERVED_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     BEST_OF_FIELD_NUMBER: _builtins.int
+    SCHEDULE_ID_FIELD_NUMBER: _builtins.int
+    SCHEDULED_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -930,6 +936,8 @@ class Run(_message.Message):
     """Its work is given only to workers that ask for this run."""
     best_of: _builtins.int
     """How many coders do each task side by side; 0 and 1 mean one alone."""
+    schedule_id: _builtins.str
+    """The schedule that started it; empty for a run of its own."""
     @_builtins.property
     def question(self) -> Global___Question:
         """The open question, if there is one."""
@@ -990,6 +998,10 @@ class Run(_message.Message):
     def origin(self) -> Global___Origin:
         """The run that it does again; absent for the first of a story."""
 
+    @_builtins.property
+    def scheduled_at(self) -> _timestamp_pb2.Timestamp:
+        """The time of the schedule that it was started for."""
+
     def __init__(
         self,
         *,
@@ -1028,10 +1040,12 @@ class Run(_message.Message):
         reserved: _builtins.bool = ...,
         origin: Global___Origin | None = ...,
         best_of: _builtins.int = ...,
+        schedule_id: _builtins.str = ...,
+        scheduled_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "origin", b"origin", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "origin", b"origin", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "scheduled_at", b"scheduled_at", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "best_of", b"best_of", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "best_of", b"best_of", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "schedule_id", b"schedule_id", "scheduled_at", b"scheduled_at", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

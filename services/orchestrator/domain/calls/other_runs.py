@@ -1,4 +1,4 @@
-"""PARK_RUN, MERGE_INTO_RUN, START_NEXT and TELL_ENTRY: what a run says to other runs and to its entry."""
+"""PARK_RUN, MERGE_INTO_RUN, START_NEXT, TELL_ENTRY and TELL_SCHEDULE: what a run says to other runs, to its entry and to its schedule."""
 
 from dataclasses import dataclass
 
@@ -31,9 +31,17 @@ class TellEntry:
     entry_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class TellSchedule:
+    """Tell the schedule that started the run how it has ended."""
+
+    call_id: str
+
+
 CALLS = (
     PeerCall(Call.PARK_RUN, OtherRun),
     PeerCall(Call.MERGE_INTO_RUN, OtherRun),
     PeerCall(Call.START_NEXT, StartNext),
     PeerCall(Call.TELL_ENTRY, TellEntry),
+    PeerCall(Call.TELL_SCHEDULE, TellSchedule),
 )

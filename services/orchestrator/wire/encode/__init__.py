@@ -12,6 +12,7 @@ from pointsman.services.orchestrator.wire.encode import (
     outputs,
     peers,
     runs,
+    schedules,
     transitions,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "outputs",
     "peers",
     "runs",
+    "schedules",
     "transitions",
 ]

@@ -17,10 +17,10 @@ from pointsman.services.orchestrator.domain.model import (
     Budget,
     GivenCriterion,
     OpenQuestion,
-    Origin,
     ProofTerms,
     Risk,
 )
+from pointsman.services.orchestrator.domain.origin import Origin
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.views import RunCounts, RunView
 from pointsman.services.orchestrator.domain.waiting import AtWork, attention, waiting_for
@@ -98,6 +98,9 @@ def run(view: RunView) -> runs.Run:
         message.repository.CopyFrom(runs.Repository(id=it.order.repository_id, base_commit=it.order.base_commit))
     if it.order.origin is not None:
         message.origin.CopyFrom(_origin(it.order.origin))
+    if it.order.scheduled is not None:
+        message.schedule_id = it.order.scheduled.schedule_id
+        message.scheduled_at.CopyFrom(timestamp(to_us(it.order.scheduled.nominal_at)))
     return message
 
 
