@@ -102,6 +102,7 @@ pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, race 10,0
 
 workflow-campaign: $(DEV_STAMP) ## give random commands to the service on both databases and to its rules written down a second time, then race for its tasks (WALKS=5000 FIRST=1 TASKS=10000)
 	@POINTSMAN_WORKFLOW_WALKS=$(or $(WALKS),5000) POINTSMAN_WORKFLOW_FIRST_WALK=$(or $(FIRST),1) $(BIN)/pytest -q tests/contract/workflow/test_walks.py
+	@POINTSMAN_WORKFLOW_EXAMPLES=$(or $(WALKS),5000) $(BIN)/pytest -q --timeout 3600 tests/unit/workflow/test_model.py
 	@POINTSMAN_CLAIMED_TASKS=$(or $(TASKS),10000) $(BIN)/pytest -q tests/contract/workflow/test_claims.py
 
 router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made texts twice each (TEXTS=1000000 SEED=1)

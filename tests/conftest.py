@@ -1,6 +1,8 @@
 """What every suite shares: limits that follow the load, one PostgreSQL per worker, a fresh database of each kind per test."""
 
+import os
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +22,13 @@ from tests.helpers.postgres import PostgresServer, postgres_server
 pytest_plugins = ["pytester"]
 trust_loopback()
 remember_migrations()
+USUAL_SECONDS = 60
+SLOW_FOLDERS = {"e2e", "robustness", "scenarios"}
+INTERPRETERS = str(Path(sys.base_prefix) / "bin")
+if INTERPRETERS not in os.environ["PATH"].split(
+    os.pathsep
+):  # `python3` is else found as a script of pyenv, at 50 ms a start
+    os.environ["PATH"] = os.pathsep.join((INTERPRETERS, os.environ["PATH"]))
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +46,16 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         return
     with migrated_postgres_database(request.getfixturevalue("postgres")) as url:
         yield url
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, by the limit that it asks for and by its folder, so that no worker ends with it alone."""
+
+    def haste(item: pytest.Item) -> tuple[float, bool]:
+        asked = item.get_closest_marker("timeout")
+        return -float(asked.args[0] if asked else USUAL_SECONDS), SLOW_FOLDERS.isdisjoint(item.path.parts)
+
+    items.sort(key=haste)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

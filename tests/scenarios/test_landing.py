@@ -11,6 +11,7 @@ from pointsman.landing.steps import ARMED_BY, Step
 from pointsman.worker.git import git, text
 from tests.helpers.eventually import eventually
 from tests.helpers.hello_repository import example_repository
+from tests.helpers.limits import scaled
 from tests.scenarios.commands import finished, open_gate, patient, running
 
 pytestmark = pytest.mark.timeout(240)
@@ -24,7 +25,7 @@ async def test_a_run_lands_on_a_remote_by_its_own_proof_and_survives_kill_9_betw
     remote = tmp_path / "remote.git"
     await git(tmp_path, "clone", "-q", "--bare", str(repository), str(remote))
     await git(repository, "remote", "add", "origin", str(remote))
-    environment = {"POINTSMAN_DATA": str(tmp_path / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3"}
+    environment = {"POINTSMAN_DATA": str(tmp_path / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(3))}
     gate = tmp_path / "gate"
     command = patient(gate)
     open_gate(gate)

@@ -14,6 +14,7 @@ from pointsman.worker.git import git, repository_id, text
 from tests.helpers.eventually import eventually
 from tests.helpers.forge_server import Forge, forge_of
 from tests.helpers.hello_repository import example_repository
+from tests.helpers.limits import scaled
 from tests.scenarios.commands import Running, finished, open_gate, patient, running
 
 pytestmark = pytest.mark.timeout(400)
@@ -33,7 +34,7 @@ class Stage:
     def __init__(self, folder: Path, repository: Path, files: Path, forge: Forge) -> None:
         self.folder, self.repository, self.files, self.forge = folder, repository, files, forge
         self.environment = {
-            "POINTSMAN_DATA": str(folder / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "3",
+            "POINTSMAN_DATA": str(folder / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(3)),
             "POINTSMAN_WORKER_FORGE_SECONDS": "0.5", "GH_TOKEN": "a-token", **forge.variables,
         }  # fmt: skip
 

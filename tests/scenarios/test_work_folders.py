@@ -8,6 +8,7 @@ import pytest
 
 from tests.helpers.eventually import eventually_now
 from tests.helpers.hello_repository import example_repository
+from tests.helpers.limits import scaled
 from tests.scenarios.commands import PATIENT, finished, open_gate, patient, processes_with, running
 
 pytestmark = pytest.mark.timeout(300)
@@ -63,7 +64,7 @@ def test_clean_says_what_is_wrong_with_the_directory_it_is_given(tmp_path: Path)
 
 async def test_a_lost_lease_is_told_to_those_who_watch_the_run(tmp_path: Path) -> None:
     folder, gate = await example_repository(tmp_path), tmp_path / "gate"
-    settings = {"POINTSMAN_DATA": str(tmp_path / "d"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "5"}
+    settings = {"POINTSMAN_DATA": str(tmp_path / "d"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": str(scaled(5))}
     command = patient(gate)
     coder = ("agent", "--role", "coder", "--command", command, "--repo", str(folder), "--name")
     task = ("run", "add a greeting to the hello module", "--action", "--repo", str(folder))

@@ -9,6 +9,7 @@ from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.agents import Holder
 from tests.contract.orchestrator.orchestrators import RESEARCH, caller, orchestrator, order, take
+from tests.helpers.limits import scaled
 
 PLAN, SURVEY = frozenset({Capability.PLAN}), frozenset({Capability.SURVEY})
 OWN = frozenset({"run_a"})
@@ -87,5 +88,5 @@ async def test_a_lease_of_reserved_work_that_ran_out_goes_to_the_workers_of_its_
         await planning(store, "run_a", crew=(Capability.PLAN,), reserved=True)
         (first,) = await take(store, "own", capabilities=PLAN, run_ids=OWN)
         assert not await take(store, "anybody", capabilities=PLAN, wait_seconds=0.5)
-        (again,) = await take(store, "own-2", capabilities=PLAN, run_ids=OWN, wait_seconds=5)
+        (again,) = await take(store, "own-2", capabilities=PLAN, run_ids=OWN, wait_seconds=scaled(5))
         assert (again.assignment_id, again.epoch) == (first.assignment_id, 2)

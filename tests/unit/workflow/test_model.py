@@ -1,5 +1,6 @@
 """Random commands: the whole state, the slice that the store would load, and the journal's fold must always agree."""
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,8 @@ from pointsman.services.workflow.domain.tasks import LoadedTasks, Task, TaskSpec
 from pointsman.services.workflow.domain.transitions import allows
 from tests.unit.workflow.flow import ID, NOON, Flow, refold
 from tests.unit.workflow.random_commands import COMMANDS, START, assert_sound
+
+EXAMPLES = int(os.environ.get("POINTSMAN_WORKFLOW_EXAMPLES", "150"))
 
 
 class SlicedFlow:
@@ -102,7 +105,9 @@ class StillFlow(Flow):
 
 
 @pytest.mark.timeout(240)
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.lists(st.lists(COMMANDS, min_size=1, max_size=5), max_size=12))
 def test_whole_slice_and_fold_agree_after_any_commands(batches: list[list[Any]]) -> None:
     whole, sliced = StillFlow(), SlicedFlow()
