@@ -1,7 +1,7 @@
-"""Sees conflicts coming: tries the present trees of live runs against each other and against what waits to land."""
+"""Sees conflicts coming: tries the present trees of live runs against each other and against what waits or has landed."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -19,6 +19,8 @@ MAX_FILES = 64
 TREES = "refs/pointsman/trees"
 """Refs of live trees in the private clone; deleted when a newer tree has come, or the work has ended."""
 MAX_PREDICTIONS = 256
+MAX_LANDED = 50
+"""Landed entries that live trees are tried against, the newest ones."""
 WAITING = tuple(
     state
     for state in pb.EntryState.values()
@@ -39,6 +41,8 @@ class Side:
     is_live: bool = True
     own_runs: frozenset[str] = frozenset()
     """Runs that work on the same thing: those that were started for the entry."""
+    landed: str = ""
+    """The commit of the target that holds it; empty as long as none does."""
 
 
 @dataclass(slots=True)
@@ -94,15 +98,22 @@ class Predictor:
         return True
 
     async def _queued(self, client: Client) -> AsyncIterator[Side]:
-        """Work that waits in the repository's queues."""
-        async for entry in client.landing.all(WAITING, repository_id=self.repository_id):
+        """Work that waits in the repository's queues, and what has landed last."""
+        waiting = [one async for one in client.landing.all(WAITING, repository_id=self.repository_id)]
+        landed: list[pb.Entry] = []
+        async for entry in client.landing.all((pb.ENTRY_STATE_LANDED,), repository_id=self.repository_id):
+            landed.append(entry)
+            if len(landed) == MAX_LANDED:
+                break
+        for entry in (*waiting, *landed):
             try:
                 await fetch_work(client, self.clone, entry)
                 await self._touch(entry.base_commit, entry.commit)
             except (GitFailed, NotFound):
                 continue
             links = frozenset(link.run_id for link in entry.links)
-            yield Side(entry.run_id, entry.base_commit, entry.commit, is_live=False, own_runs=links)
+            side = Side(entry.run_id, entry.base_commit, entry.commit, is_live=False, own_runs=links)
+            yield replace(side, landed=entry.landed_commit)
 
     async def _touch(self, base: str, commit: str) -> None:
         if commit not in self._touched:
@@ -125,10 +136,19 @@ class Predictor:
         """The files in which two trees conflict."""
         if not self._touched[one.commit].meets(self._touched[other.commit]):
             return []
+        if await self._begins_after(one, other.landed) or await self._begins_after(other, one.landed):
+            return []
         pair = (min(one.commit, other.commit), max(one.commit, other.commit))
         if pair not in self._tried:
             self._tried[pair] = await conflicts_of(self.clone.path, *pair)
         return self._tried[pair]
+
+    async def _begins_after(self, side: Side, landed: str) -> bool:
+        """Whether work starts from a commit that holds what has landed: it changes that on purpose."""
+        if not landed or not await self.clone.has(landed):
+            return False
+        left = await git(self.clone.path, "rev-list", "--max-count=1", landed, f"^{side.base}")
+        return not left.strip()
 
 
 def _side(snapshot: pb.Snapshot) -> Side:

@@ -42,9 +42,10 @@ class LiveTrees:
             self.sent_bundles += bool(one.bundle)
         return answer
 
-    async def all(self, _states: Sequence[Any] = (), **_wanted: str) -> AsyncIterator[pb.Entry]:
+    async def all(self, states: Sequence[Any] = (), **_wanted: str) -> AsyncIterator[pb.Entry]:
         for entry in self.entries:
-            yield entry
+            if entry.state in states:
+                yield entry
 
     async def put_predictions(self, _repository_id: str, predictions: Sequence[pb.Prediction]) -> None:
         self.stored = list(predictions)

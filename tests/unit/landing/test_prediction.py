@@ -110,13 +110,19 @@ async def test_plans_that_name_the_same_files_are_predicted_at_the_claim_until_t
     assert await coders.predicted() == [], "both have written, and their trees merge"
 
 
-async def test_a_live_tree_is_tried_against_what_waits_in_the_queue_but_not_against_its_own_entry(
-    tmp_path: Path,
+@pytest.mark.parametrize("state", [pb.ENTRY_STATE_QUEUED, pb.ENTRY_STATE_LANDED])
+async def test_a_live_tree_is_tried_against_what_waits_or_has_landed_but_not_against_its_own_entry(
+    state: pb.EntryState.ValueType, tmp_path: Path
 ) -> None:
     coders = Coders(tmp_path)
     commit = coders.scene.work(7, {"a.txt": LINES.replace("line 3\n", "drei\n")})
     link = pb.LinkedRun(run_id="run_9")
-    coders.kept.entries = [pb.Entry(run_id="run_7", base_commit=coders.base, commit=commit, links=[link])]
+    landed = commit if state == pb.ENTRY_STATE_LANDED else ""
+    coders.kept.entries = [
+        pb.Entry(
+            run_id="run_7", base_commit=coders.base, commit=commit, links=[link], state=state, landed_commit=landed
+        )
+    ]
     for run_id in ("run_1", "run_7", "run_9"):
         sender, tree = await coders.start(run_id)
         (tree / "a.txt").write_text(LINES.replace("line 3\n", f"{run_id}\n"))
@@ -125,6 +131,10 @@ async def test_a_live_tree_is_tried_against_what_waits_in_the_queue_but_not_agai
     assert ("run_1", "run_7") in found
     of_entry = [one for one in coders.kept.stored if not one.other_task_id and one.other_run_id == "run_7"]
     assert {one.run_id for one in of_entry} == {"run_1"}, "its own run and its linked run are the same work"
+    for entry in coders.kept.entries:
+        entry.landed_commit = coders.base
+    await coders.predicted()
+    assert [one for one in coders.kept.stored if not one.other_task_id] == [], "who begins after it knows it"
 
 
 async def test_trees_are_sent_while_an_agent_works_and_once_more_at_its_end(tmp_path: Path) -> None:
