@@ -16,7 +16,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench bench-servers pipeline-campaign workflow-campaign router-campaign faults tutorial cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners
+.PHONY: help run up test check bench bench-servers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -110,6 +110,9 @@ router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made 
 
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults
+
+landing-campaign: $(DEV_STAMP) ## land fifty branches, three in ten of which overlap, through real services with kills (BRANCHES=50 SECONDS_OF_WORK=60)
+	@$(BIN)/python -m tests.robustness.landing --branches $(or $(BRANCHES),50) --seconds $(or $(SECONDS_OF_WORK),60)
 
 tutorial: $(DEV_STAMP) ## play every command of the tutorial as a new user, with an audit of all stores after each
 	@POINTSMAN_WHOLE_TUTORIAL=1 $(BIN)/pytest -q tests/scenarios/test_tutorial.py

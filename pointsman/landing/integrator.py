@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pointsman.landing.permissions import Permissions
 from pointsman.landing.prediction import Predictor
 from pointsman.landing.proposals import Proposals
 from pointsman.landing.proving import TreeProver
+from pointsman.landing.request_body import trace_of
 from pointsman.landing.round import Item, Prove, Round, read_item
 from pointsman.landing.steps import Reach, Step
 from pointsman.landing.target import Blocked, Target, drop_entry_ref, entry_refs
@@ -223,8 +224,21 @@ class Integrator:
         assert self._clone is not None, "prepared before"
         names = await text(self._clone.path, "log", "--format=%an", f"{entry.base_commit}..{entry.commit}")
         delivery = await _delivery(client, entry.work_run_id)
-        attempts = await _attempts(client, entry.work_run_id) if _is_proposed(entry) else ()
-        return Story(entry, delivery, tuple(filter(None, names.splitlines())), attempts)
+        story = Story(entry, delivery, tuple(filter(None, names.splitlines())))
+        if not _is_proposed(entry):
+            return story
+        attempts = await _attempts(client, entry.work_run_id)
+        return replace(story, attempts=attempts, trace=await self._trace(client, entry))
+
+    async def _trace(self, client: Client, entry: pb.Entry) -> str:
+        """Where the trace of the work is; empty for a run that is forgotten, or whose project file cannot be read."""
+        assert self._clone is not None, "prepared before"
+        try:
+            run = await client.runs.get(entry.work_run_id)
+            console = (await project_at(self._clone.path, entry.base_commit)).notify.console
+        except (NotFound, InvalidProjectFile):
+            return ""
+        return trace_of(run.id, run.traceparent, console)
 
     async def _report(self, client: Client, epoch: int, entry: pb.Entry, **said: Any) -> pb.Entry:
         return await client.landing.report(self.name, entry, epoch, **said)

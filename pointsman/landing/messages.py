@@ -20,6 +20,8 @@ class Story:
     delivery: Delivery = field(default_factory=Delivery)
     authors: Sequence[str] = ()
     attempts: tuple[Attempt, ...] = ()
+    trace: str = ""
+    """Where its trace is, in Markdown."""
 
 
 def landing_message(story: Story) -> str:

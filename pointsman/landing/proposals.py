@@ -92,7 +92,10 @@ class Proposals:
         forge, branch, head = await self.forge(target.remote), f"{OWN_BRANCHES}{entry.run_id}", entry.candidate.commit
         await self.push(target, branch, head)
         self.reach(Step.BRANCH_PUSHED)
-        title, body = request_title(entry), request_body(RequestContent(entry, story.delivery, story.attempts))
+        title, body = (
+            request_title(entry),
+            request_body(RequestContent(entry, story.delivery, story.attempts, story.trace)),
+        )
         request = await self._find(forge, entry, branch)
         self.reach(Step.REQUEST_LOOKED_UP)
         if request is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from pointsman.api.handoff.v1.delivery_pb2 import Delivery
 from pointsman.api.handoff.v1.handoff_pb2 import Evidence, EvidenceKind
@@ -24,6 +25,15 @@ class RequestContent:
     entry: Entry
     delivery: Delivery = field(default_factory=Delivery)
     attempts: tuple[Attempt, ...] = ()
+    trace: str = ""
+
+
+def trace_of(run_id: str, traceparent: str, console: str) -> str:
+    """Where the trace of a run is: in the console, if the project names one, and under which id elsewhere."""
+    shown = f"[trace]({console.rstrip('/')}/runs/{quote(run_id, safe='')}#trace)" if console else "trace"
+    parts = traceparent.split("-")
+    named = f" `{parts[1]}`" if len(parts) == 4 and parts[1].isalnum() else ""
+    return f"{shown}{named} (`pointsman trace {one_line(run_id, 128)}`)"
 
 
 def marker(entry_id: str) -> str:
@@ -49,7 +59,7 @@ def request_body(content: RequestContent) -> str:
         f"{proven} Grade: **{grade}**.",
         _table(content),
         _section("Changed tests", (f"- `{one_line(path, 300)}`" for path in changed_tests(delivery)[:MAX_TESTS])),
-        f"Run `{entry.work_run_id}`, entry `{entry.id}`.",
+        f"Run `{entry.work_run_id}`, entry `{entry.id}`{content.trace and f', {content.trace}'}.",
         marker(entry.id),
     ]
     end = f"\n\n{parts[-1]}"

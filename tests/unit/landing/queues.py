@@ -15,6 +15,7 @@ from grpc import StatusCode
 from pointsman.api.handoff.v1.delivery_pb2 import Deliverable, Delivery
 from pointsman.api.handoff.v1.handoff_pb2 import Claim
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
+from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.client import StateForbids
 from pointsman.landing.integrator import Integrator, Place
 from pointsman.landing.permissions import Permissions
@@ -115,6 +116,9 @@ class Runs:
         return Delivery(
             run_id=run_id, deliverables=[Deliverable(task_id="T1", statement=f"task of {run_id}", claims=claims)]
         )
+
+    async def get(self, run_id: str) -> Run:
+        return Run(id=run_id, traceparent=f"00-{'a' * 32}-{'b' * 16}-01")
 
     async def evidence(self, _run_id: str) -> AsyncIterator[Any]:
         nothing: tuple[Any, ...] = ()

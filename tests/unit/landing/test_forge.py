@@ -16,7 +16,7 @@ from pointsman.landing.forge.credentials import Token, UnusableToken, find_token
 from pointsman.landing.forge.github import GitHub
 from pointsman.landing.forge.gitlab import GitLab, check_of
 from pointsman.landing.forge.plain import PlainRemote
-from pointsman.landing.request_body import MAX_BODY, RequestContent, marker, request_body
+from pointsman.landing.request_body import MAX_BODY, RequestContent, marker, request_body, trace_of
 from tests.helpers.github import FakeGitHub, check_run, review
 from tests.helpers.gitlab import FakeGitLab
 from tests.helpers.rest_schema import GITHUB
@@ -206,7 +206,8 @@ def told(statement: str) -> RequestContent:
     )
     candidate = pb.LandingCandidate(base="b" * 40, summary="`make test`: 42 tests")
     entry = pb.Entry(id="entry_1", terms=pb.LandingTerms(target="main"), candidate=candidate, work_run_id="run_1")
-    return RequestContent(entry, delivery, (attempt,))
+    trace = trace_of("run_1", f"00-{'a' * 32}-{'b' * 16}-01", "https://console.test/")
+    return RequestContent(entry, delivery, (attempt,), trace)
 
 
 def test_the_body_has_risks_first_then_claims_with_evidence_and_results_then_changed_tests() -> None:
@@ -216,7 +217,7 @@ def test_the_body_has_risks_first_then_claims_with_evidence_and_results_then_cha
         for words in (
             "### Open risks", "**unread**: nobody read it", "Grade: **PROVEN**",
             "| the parser reads tabs | command: make test (exit code 0) | SUPPORTED |", "### Changed tests",
-            "- `tests/test_a.py`", marker("entry_1"),
+            "- `tests/test_a.py`", f"[trace](https://console.test/runs/run_1#trace) `{'a' * 32}`", marker("entry_1"),
         )
     ]  # fmt: skip
     assert places == sorted(places)
