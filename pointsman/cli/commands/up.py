@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +26,7 @@ from pointsman.cli.options.usage import ProjectOption, fail_usage
 from pointsman.cli.session.crew import CrewOptions
 from pointsman.cli.session.embedding import claim_for_up
 from pointsman.cli.session.resident_crew import NO_CREW, ResidentCrew, resident_crew
+from pointsman.cli.session.resident_notifier import resident_notifier
 from pointsman.credentials.location import LOCK
 from pointsman.services.all_in_one import CONTEXTS, build_with_gateway
 from pointsman.services.chassis.core.config import ServerSettings, StoreSettings, load
@@ -46,6 +49,7 @@ class UpOptions:
     """None for no workers."""
     project: str
     as_json: bool
+    notifies: bool = True
 
 
 @app.command()
@@ -55,6 +59,9 @@ def up(  # noqa: PLR0913 - one parameter per option
     data: Annotated[Path | None, typer.Option(help="Directory of the stores (default: POINTSMAN_DATA).")] = None,
     console_port: Annotated[int | None, typer.Option(help="Port of the web console and HTTP; 0 as for --port.")] = None,
     no_crew: Annotated[bool, typer.Option("--no-crew", help="Start no workers, whatever pointsman.toml says.")] = False,
+    no_notify: Annotated[
+        bool, typer.Option("--no-notify", help="Notify nobody, whatever pointsman.toml says.")
+    ] = False,
     repo: RepositoryOption = None,
     agent: AgentOption = "",
     command: CommandOption = "",
@@ -83,11 +90,13 @@ def up(  # noqa: PLR0913 - one parameter per option
     crew = CrewOptions(agent, command, roles, parallel, env=tuple(env or ()), read=tuple(read or ()))
     if no_crew and crew.named():
         fail_usage("--no-crew starts no workers, and other options name some; leave one of them out")
-    asyncio.run(_serve(stores, settings, UpOptions(chosen, repo, None if no_crew else crew, project, as_json)))
+    options = UpOptions(chosen, repo, None if no_crew else crew, project, as_json, not no_notify)
+    asyncio.run(_serve(stores, settings, options))
 
 
 async def _serve(stores: StoreSettings, settings: ServerSettings, options: UpOptions) -> None:
     crew = await resident_crew(options.repo, options.crew) if options.crew is not None else None
+    notifier = await resident_notifier(options.repo, options.project) if options.notifies else None
     lock = stores.directory / LOCK
     with await claim_for_up(lock) as claim:
         port = {"port": options.console_port} if options.console_port is not None else {}
@@ -96,9 +105,19 @@ async def _serve(stores: StoreSettings, settings: ServerSettings, options: UpOpt
         def greet(running: Running) -> None:
             claim.announce(running.local_address, running.address, gateway.address)
             _greet(running, gateway, crew, options)
+            if notifier is not None and not options.as_json:
+                print(notifier.line, flush=True)
 
-        working = crew.working(lock, options.project) if crew is not None else None
-        await serve_until_stopped(build_with_gateway(stores, gateway), settings, greet, stores.directory, working)
+        @asynccontextmanager
+        async def beside() -> AsyncIterator[None]:
+            async with AsyncExitStack() as stack:
+                if crew is not None:
+                    await stack.enter_async_context(crew.working(lock, options.project))
+                if notifier is not None:
+                    await stack.enter_async_context(notifier.working(lock, gateway.address))
+                yield
+
+        await serve_until_stopped(build_with_gateway(stores, gateway), settings, greet, stores.directory, beside())
 
 
 def _greet(running: Running, gateway: GatewayServer, crew: ResidentCrew | None, options: UpOptions) -> None:

@@ -1,6 +1,9 @@
 """The receivers of notices, as `[notify]` or the options of `pointsman notify` name them."""
 
-from collections.abc import Sequence
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,8 @@ from pointsman.notify.policy import Policy
 from pointsman.project.model import NotifySection
 from pointsman.services.chassis.core.config import StoreSettings, load
 
+LOOK_SECONDS = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
@@ -31,9 +36,24 @@ class Notifier:
     offer: Offer | None = None
 
     async def follow(self, client: Client) -> None:
-        """Notifies of every question; does not end."""
-        place = Place.read(self.path)
-        await Follower(client, place, self.first, self.second, self.policy, self.console, self.offer).run()
+        """Notifies of every question; does not end. Of several processes with the same receiver one does, the others wait."""
+        async with _alone(self.path):
+            place = Place.read(self.path)
+            await Follower(client, place, self.first, self.second, self.policy, self.console, self.offer).run()
+
+
+@asynccontextmanager
+async def _alone(path: Path) -> AsyncIterator[None]:
+    """Holds the file of a notifier; a process that is killed lets go of it."""
+    with path.with_suffix(".lock").open("ab") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                await asyncio.sleep(LOOK_SECONDS)
+            else:
+                break
+        yield
 
 
 def notifier_for(section: NotifySection, command: Sequence[str], project: str, *, with_answers: bool) -> Notifier:
