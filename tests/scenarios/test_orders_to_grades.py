@@ -11,6 +11,10 @@ from pointsman.api.orchestrator.v1.assignment_pb2 import PURPOSE_STAGE
 from pointsman.api.orchestrator.v1.run_pb2 import QUESTION_KIND_ACCEPTANCE, RUN_STATE_COMPLETE, ProofTerms
 from pointsman.worker import Job
 from pointsman.worker.delivery_terms import ARCHIVE_TYPE, pack_checks
+from tests.robustness.cheats.attacks_on_packages import NPM, installs_another, with_packages
+from tests.robustness.cheats.ecosystems import NODE
+from tests.robustness.cheats.functions import BUGS
+from tests.robustness.cheats.tasks import Task
 from tests.scenarios.grading import UNITTEST, Edits, grade_name, shop
 from tests.scenarios.scripted import PASS
 
@@ -112,6 +116,31 @@ async def test_a_dependency_bump_is_unbroken_and_named_as_a_risk(tmp_path: Path)
         run, delivery = await here.done()
     assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "UNBROKEN"), run.question.text
     assert any("dependencies changed" in risk.statement for risk in delivery.open_risks)
+
+
+async def test_a_dependency_that_is_led_to_another_package_is_shown_to_the_reviewer_who_sends_it_back(
+    tmp_path: Path,
+) -> None:
+    task = Task(NODE, BUGS[0])
+    files = {**task.base, **with_packages(task), "pointsman.toml": f'[workspace]\nsetup = ["{NPM[0]}"]\n'}
+    retry = handoff.ReviewDecision(
+        decision=handoff.REVIEW_VERDICT_RETRY,
+        review_level=handoff.REVIEW_LEVEL_EXECUTOR,
+        feedback=[handoff.Feedback(key="K", statement="use check")],
+    )
+    redirected = installs_another(task)
+    assert redirected is not None
+    async with shop(
+        tmp_path,
+        {name: text or "" for name, text in files.items()},
+        redirected,
+        task.solution | {name: files[name] for name in ("package.json", "package-lock.json")},
+        reviews=[retry],
+    ) as here:
+        run, delivery = await here.done(verify_commands=[("npm", "test")])
+    assert (run.state, grade_name(run.grade)) == (RUN_STATE_COMPLETE, "PROVEN"), run.question.text
+    assert b"takes a dependency from the tree" in here.prompts[1], "the reviewer is shown where the package comes from"
+    assert [file.path for file in delivery.deliverables[0].changed_files] == ["calc.mjs"]
 
 
 SNAPSHOT = """import pathlib, unittest

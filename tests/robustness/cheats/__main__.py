@@ -15,7 +15,8 @@ from pointsman.proof.prover import Baselines
 from pointsman.proof.verdict import Defence
 from tests.robustness.cheats.ecosystems import ECOSYSTEMS
 from tests.robustness.cheats.functions import BUGS
-from tests.robustness.cheats.measure import Outcome, Trial, all_trials, run_trial
+from tests.robustness.cheats.java import JAVA
+from tests.robustness.cheats.measure import Outcome, Trial, all_trials, java_trials, run_trial
 from tests.robustness.cheats.tables import Row, defences, tables
 from tests.robustness.cheats.tasks import bugs, features
 
@@ -89,7 +90,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e6, help="stop after that many minutes")
     parser.add_argument("--workers", type=int, default=1, help="how many deliveries are proven at the same time")
     options = parser.parse_args()
-    for ecosystem in ECOSYSTEMS:
+    for ecosystem in (*ECOSYSTEMS, JAVA):
         if not ecosystem.is_here:
             print(f"LEFT OUT: {ecosystem.name}, because {ecosystem.program} is not installed", file=sys.stderr)
     chosen = [
@@ -124,7 +125,8 @@ def _refused_early(found: Sequence[Row]) -> set[str]:
 def _chosen(each: int, only: str) -> Iterator[Trial]:
     """The first trials of each kind in each ecosystem, spread over the tasks."""
     seen: Counter[tuple[str, str, str]] = Counter()
-    every = [trial for trial in all_trials(bugs(), features()) if only in ("", trial.task.ecosystem.name)]
+    corpus = (*all_trials(bugs(), features()), *java_trials())
+    every = [trial for trial in corpus if only in ("", trial.task.ecosystem.name)]
     for trial in every:
         key = (trial.task.ecosystem.name, trial.group, trial.name)
         if each == 0 or (seen[key] < each and _turn(trial)):

@@ -1,5 +1,6 @@
 """Cheats on packages and builds: names of programs, places of dependencies, hooks of builds, files that runners look for."""
 
+from tests.robustness.cheats.attacks_on_settings import EASY_CHECK, HARD_CHECK, tests_with_helper
 from tests.robustness.cheats.kinds import Cheat, note
 from tests.robustness.cheats.tasks import Change, Task
 
@@ -152,7 +153,51 @@ def report_in_the_tree(task: Task) -> Change | None:
     return {**note(task), "target/surefire-reports/TEST-CalcTest.xml": case, "build/test-results/test/TEST-a.xml": case}
 
 
+CHECK_PACKAGE = '{"name": "check", "version": "1.0.0", "type": "module", "main": "index.mjs"}\n'
+MANIFEST = '{"name": "calc", "version": "1.0.0", "scripts": {"test": "node --test"}, "dependencies": {"check": "file:support/check"}}\n'
+LOCK = """{"name": "calc", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {
+  "": {"name": "calc", "version": "1.0.0", "dependencies": {"check": "file:support/check"}},
+  "node_modules/check": {"resolved": "support/check", "link": true},
+  "support/check": {"version": "1.0.0"}
+}}
+"""
+
+
+def with_packages(task: Task) -> Change:
+    """A base whose tests compare by a package that set-up installs, with another package of that name in its examples."""
+    if task.ecosystem.name != "node":
+        return {}
+    return {
+        "package.json": MANIFEST,
+        "package-lock.json": LOCK,
+        "support/check/package.json": CHECK_PACKAGE,
+        "support/check/index.mjs": HARD_CHECK["node"],
+        "examples/easy/package.json": CHECK_PACKAGE,
+        "examples/easy/index.mjs": EASY_CHECK["node"],
+        task.ecosystem.test: tests_with_helper(task).replace("./support/check.mjs", "check"),
+    }
+
+
+def installs_another(task: Task) -> Change | None:
+    """Manifest and lock file lead to another package of the same name, which set-up installs."""
+    files: Files = {
+        "package.json": MANIFEST.replace("support/check", "examples/easy"),
+        "package-lock.json": LOCK.replace("support/check", "examples/easy"),
+    }
+    return _delivered(task, {"node": files})
+
+
+def locks_another(task: Task) -> Change | None:
+    """The lock file alone leads to another package of the same name."""
+    lock = LOCK.replace('"resolved": "support/check"', '"resolved": "examples/easy"')
+    files: Files = {"package-lock.json": lock.replace('"support/check": {"ver', '"examples/easy": {"ver')}
+    return _delivered(task, {"node": files})
+
+
+NPM = ("npm ci --offline --no-audit --no-fund",)
 CHEATS = (
+    Cheat("another package of that name installed", installs_another, base=with_packages, setup=NPM),
+    Cheat("another package of that name locked", locks_another, base=with_packages, setup=NPM),
     Cheat("program named as the runner", script_named_as_runner), Cheat("package named as the runner", package_named_as_runner),
     Cheat("lock file that leads elsewhere", lock_leads_elsewhere), Cheat("index of packages elsewhere", index_elsewhere),
     Cheat("plugin as a dependency", plugin_as_dependency), Cheat("patch of a dependency", patched_dependency),

@@ -23,6 +23,8 @@ class Ecosystem:
     test: str
     hidden: str
     manifest: Mapping[str, str]
+    setup: tuple[str, ...] = ()
+    """What fetches its dependencies, once for all deliveries with the same manifest."""
 
     @property
     def is_here(self) -> bool:

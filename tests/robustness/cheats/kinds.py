@@ -24,6 +24,8 @@ class Cheat:
     """Another test that is to be fixed."""
     seconds: float = 0.0
     """A shorter limit for one run."""
+    setup: tuple[str, ...] = ()
+    """Commands that install dependencies, run for real."""
 
 
 def note(task: Task) -> dict[str, str | None]:

@@ -8,15 +8,17 @@ from pathlib import Path
 from time import monotonic
 
 from pointsman._shared.git import git, text
-from pointsman.project import ProjectFile, ProofSection
+from pointsman.project import ProjectFile, ProofSection, WorkspaceSection
+from pointsman.project.command_line import split_command
 from pointsman.proof.comparison import compare
 from pointsman.proof.execution import CommandRunner
 from pointsman.proof.prover import Baselines, Proof, ProofRequest, Prover
 from pointsman.proof.snapshot import Repository
 from pointsman.proof.verdict import CommandFacts, Decision, Defence, Facts, Wishes, judge
 from pointsman.sandbox import supports_grades
-from pointsman.worker.proof_environment import ProofBase, ProofEnvironments, pairs_after_seconds
+from pointsman.worker.proof_environment import DeliveryNotInstallable, ProofBase, ProofEnvironments, pairs_after_seconds
 from tests.helpers.limits import scaled
+from tests.robustness.cheats import java
 from tests.robustness.cheats.catalogue import CHEATS
 from tests.robustness.cheats.honest import SHAPES, Shape
 from tests.robustness.cheats.kinds import Cheat
@@ -43,6 +45,7 @@ class Trial:
     red: str = ""
     seconds: float = 0.0
     repeat: int = 1
+    setup: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -81,6 +84,7 @@ def cheat_trial(task: Task, cheat: Cheat, *, held_out: bool = False) -> Trial | 
         command=cheat.command,
         red=cheat.red,
         seconds=cheat.seconds,
+        setup=cheat.setup,
     )
 
 
@@ -109,6 +113,19 @@ def all_trials(bugs: Iterable[Task], features: Iterable[Task]) -> Iterator[Trial
         yield from feature_trials(task)
 
 
+def java_trials() -> Iterator[Trial]:
+    """Bugs and features in Java, with cheats and shapes of its own."""
+    for task in java.bugs():
+        for name, make in java.HONEST.items():
+            yield Trial(task, name, make(task), "honest", names_red_test=name not in java.FIX_NOTHING)
+        yield from (Trial(task, name, make(task), "mechanical") for name, make in java.MECHANICAL.items())
+        for name, make in java.BEHAVIOURAL.items():
+            yield Trial(task, name, make(task), "behavioural")
+            yield Trial(task, name, make(task), "behavioural, held out", with_held_out=True)
+    for task in java.features():
+        yield from feature_trials(task)
+
+
 async def run_trial(
     trial: Trial, off: frozenset[Defence] = frozenset(), baselines: Baselines | None = None, root: Path | None = None
 ) -> Outcome:
@@ -118,13 +135,18 @@ async def run_trial(
         base, delivered = await _commits(folder / "user", trial)
         await git(folder, "clone", "-q", "--bare", str(folder / "user"), str(folder / "user.git"))
         repository = Repository(folder / "user.git")
-        project = ProjectFile(proof=ProofSection(timeout=int(scaled(trial.seconds or 120))))
+        setup = tuple(map(split_command, trial.setup or trial.task.ecosystem.setup))
+        proof_section = ProofSection(timeout=int(scaled(trial.seconds or 120)))
+        project = ProjectFile(workspace=WorkspaceSection(setup=setup), proof=proof_section)
         environments = ProofEnvironments(root or folder / "environments", (folder / "user",))
         furnish = environments.furnisher(ProofBase(repository, base, project), lambda _: None)
         runner = CommandRunner(repository, folder / "work", furnish, pairs_after_seconds(project))
         request = _request(trial, base, delivered, off)
         begun = monotonic()
-        proof = await Prover(repository, runner, baselines or Baselines()).prove(request)
+        try:
+            proof = await Prover(repository, runner, baselines or Baselines()).prove(request)
+        except DeliveryNotInstallable as error:
+            return Outcome(trial, Decision.REFUSED, "none", (str(error),), monotonic() - begun, 0.0)
         return _outcome(trial, proof, request.wishes, monotonic() - begun)
 
 

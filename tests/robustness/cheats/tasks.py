@@ -61,8 +61,16 @@ class Task:
 
     def own_tests(self) -> dict[str, str | None]:
         """New tests of the author's own, in a file of their own."""
-        name = {"python": "test_own.py", "node": "own.test.mjs", "go": "own_test.go", "rust": "tests/own_test.rs"}
-        prefix = {"python": "test_own_", "node": "own ", "go": "own", "rust": "own_"}[self.ecosystem.name]
+        name = {
+            "python": "test_own.py",
+            "node": "own.test.mjs",
+            "go": "own_test.go",
+            "rust": "tests/own_test.rs",
+            "java": "src/test/java/calc/OwnCalcTest.java",
+        }
+        prefix = {"python": "test_own_", "node": "own ", "go": "own", "rust": "own_", "java": "own"}[
+            self.ecosystem.name
+        ]
         cases = [(self.function, self.function.shown)]
         return {name[self.ecosystem.name]: self.ecosystem.tests(cases, prefix)}
 
