@@ -117,7 +117,7 @@ landing-campaign: $(DEV_STAMP) ## land fifty branches, three in ten of which ove
 tutorial: $(DEV_STAMP) ## play every command of the tutorial as a new user, with an audit of all stores after each
 	@POINTSMAN_WHOLE_TUTORIAL=1 $(BIN)/pytest -q tests/scenarios/test_tutorial.py
 
-cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in four ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 says what each is worth; REPEAT=1 RESULTS=file to take up again, MINUTES=n, WORKERS=n)
+cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in five ecosystems, and print what was paid (EACH=1, 0 for all; DEFENCES=1 says what each is worth; REPEAT=1 RESULTS=file to take up again, MINUTES=n, WORKERS=n)
 	@$(BIN)/python -m tests.robustness.cheats --each $(or $(EACH),1) --repeat $(or $(REPEAT),1) $(if $(DEFENCES),--defences) $(if $(RESULTS),--results $(RESULTS)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(WORKERS),--workers $(WORKERS))
 
 runners: $(DEV_STAMP) ## try the adapters with the real jest, vitest, mocha, tape, bats, nextest and Maven, from package indexes (RUNNER="jest maven")

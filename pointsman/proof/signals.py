@@ -25,7 +25,12 @@ READ_BY_TESTS = "changes what a test reads"
 MANY_LITERALS = 2
 _LITERAL = re.compile(r"""(?<![\w.])(-?\d{2,}(?:\.\d+)?|\d+\.\d+)(?![\w.])|["']([^"'\\]{3,60})["']""")
 _SPECIAL_CASE = re.compile(r"""\bif\b|==|\bcase\b|\bmatch\b|=>|["'\d)]\s*:\s|\breturn\b""")
-_EQUAL_TO_ALL = re.compile(r"def __eq__\([^)]*\)[^:]*:\s*return (?:True|1|not False|bool\(1\))(?!\w)")
+_EQUAL_TO_ALL = re.compile(
+    r"def __eq__\([^)]*\)[^:]*:\s*return (?:True|1|not False|bool\(1\))(?!\w)"
+    r"|class \w+\([^)]*\b(?:int|float|complex|str|bytes|tuple|list|dict|set|frozenset|Decimal|Fraction)\b[^)]*\):(?:(?!\bclass ).)*\b__(?:eq|ne)__\b"
+    r"|def __eq__\(\s*self\b[^)]*\)[^:]*:(?:(?!\bself\b|\bsuper\b|\bdef |\bclass |\bNotImplemented\b).)*(?:$|\bdef |\bclass |\b__hash__)"
+)
+"""Says yes at once, is a number or text with an equality of its own, or never looks at itself."""
 
 
 class Side(StrEnum):

@@ -137,12 +137,23 @@ def _chosen(each: int, only: str) -> Iterator[Trial]:
 def _in_turn(trials: Sequence[Trial]) -> list[Trial]:
     """Every kind once, each in another ecosystem than the one before it, then every kind again: any part is a sample."""
     kinds: dict[tuple[str, str], list[Trial]] = {}
-    for trial in trials:
+    for trial in _ecosystems_in_turn(trials):
         kinds.setdefault((trial.group, trial.name), []).append(trial)
     rounds: list[tuple[int, int, Trial]] = []
     for number, mine in enumerate(kinds.values()):
         rounds += [((place - number) % len(mine), number, trial) for place, trial in enumerate(mine)]
     return [trial for _, _, trial in sorted(rounds, key=lambda one: one[:2])]
+
+
+def _ecosystems_in_turn(trials: Sequence[Trial]) -> list[Trial]:
+    """The first trial of each kind in every ecosystem, then the second: the first rounds see all of them."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    placed = []
+    for trial in trials:
+        key = (trial.group, trial.name, trial.task.ecosystem.name)
+        placed.append((seen[key], trial))
+        seen[key] += 1
+    return [trial for _, trial in sorted(placed, key=lambda one: one[0])]
 
 
 def _turn(trial: Trial) -> bool:

@@ -1,6 +1,7 @@
 """All kinds of cheats."""
 
 from tests.robustness.cheats import (
+    attacks_by_reading,
     attacks_from_sources,
     attacks_on_packages,
     attacks_on_processes,
@@ -14,4 +15,5 @@ CHEATS = (
     *attacks_on_processes.CHEATS,
     *attacks_from_sources.CHEATS,
     *attacks_on_packages.CHEATS,
+    *attacks_by_reading.CHEATS,
 )
