@@ -11,6 +11,8 @@ from pathlib import Path
 
 NEAR_LINES = 12
 """How far from the line that says it the time of the reset may stand."""
+WRAPPED_LINES = 3
+"""How many lines before the last one of a message in plain text are read with it."""
 MAX_LINE = 4000
 MAX_LINES = 400
 
@@ -60,11 +62,25 @@ def limit_in(lines: Sequence[str], now: datetime) -> Limit | None:
     """The limit that the last such line reports; None where none does."""
     shown = [line[-MAX_LINE:] for line in lines[-MAX_LINES:]]
     for place in range(len(shown) - 1, -1, -1):
-        kind = next((rule.kind for rule in _rules() if rule.pattern.search(shown[place])), None)
+        kind = _kind_of(shown, place)
         if kind is not None:
             near = "\n".join((shown[place], *reversed(shown[max(0, place - NEAR_LINES) : place]), *shown[place + 1 :]))
             return Limit(kind, _reset_in(near, now), shown[place])
     return None
+
+
+def _kind_of(lines: Sequence[str], place: int) -> LimitKind | None:
+    """What a line reports; of plain text that says no more than "rate limited", the lines before it may say that a quota is used up."""
+    line = lines[place]
+    kind = _first_kind(line)
+    if kind is not LimitKind.THROTTLED or line.startswith("{"):
+        return kind
+    whole = " ".join(" ".join(lines[max(0, place - WRAPPED_LINES) : place + 1]).split())
+    return LimitKind.QUOTA if _first_kind(whole) is LimitKind.QUOTA else kind
+
+
+def _first_kind(text: str) -> LimitKind | None:
+    return next((rule.kind for rule in _rules() if rule.pattern.search(text)), None)
 
 
 def _reset_in(text: str, now: datetime) -> datetime | None:

@@ -11,8 +11,6 @@ from pointsman.usage.limits import LimitKind, limit_in
 from pointsman.usage.output import AgentOutput
 
 RECORDINGS = sorted((Path(__file__).parents[2] / "data" / "limits").glob("*.txt"))
-MISSED = {"aider-quota": "throttled"}
-"""aider ends with the same advice at every limit; its plain text is not read for limits anyway."""
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 _ENDED = re.compile(r"\n\(asked \d+ times, exit: .*\)\n$")
 
@@ -30,7 +28,7 @@ def failures_in(recording: Path) -> list[str]:
 def test_what_a_real_agent_prints_at_a_limit_is_recognised(recording: Path) -> None:
     found = limit_in(failures_in(recording), NOW)
     assert found is not None
-    assert found.kind == MISSED.get(recording.stem, recording.stem.partition("-")[2])
+    assert found.kind == recording.stem.partition("-")[2]
 
 
 @pytest.mark.parametrize(
