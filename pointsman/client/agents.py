@@ -71,6 +71,23 @@ class Agents:
             for agent in page.agents:
                 yield agent
 
+    async def repositories(self) -> list[pb.OfferedRepository]:
+        """The repositories that verifiers who are there have checked out, by name, each once."""
+        present = [one async for one in self.all() if one.state != pb.AGENT_STATE_LOST]
+        found = {(one.name, one.id, one.head): one for agent in present for one in agent.repositories}
+        return [found[key] for key in sorted(found)]
+
+    async def offered(self, name: str) -> pb.OfferedRepository:
+        """The repository of this name, or with an id that begins so; LookupError says which there are."""
+        offers = await self.repositories()
+        fitting = [one for one in offers if one.name == name] or [one for one in offers if one.id.startswith(name)]
+        if len(fitting) == 1:
+            return fitting[0]
+        known = ", ".join(_described(one) for one in fitting or offers) or "none: start a worker with `pointsman up`"
+        many = "several workers offer" if fitting else "no worker that is there offers"
+        way = "; take the id" if len({one.id for one in fitting}) > 1 else ""
+        raise LookupError(f"{many} a repository '{name}'{way}. Offered: {known}")
+
     async def assignments(
         self, run_id: str, states: Sequence[AssignmentState.ValueType] = ()
     ) -> AsyncIterator[Assignment]:
@@ -95,3 +112,7 @@ class Agents:
                 seen[key] = chunk.offset + len(chunk.text)
                 chunk.text, chunk.offset = chunk.text[known:], chunk.offset + known
                 yield chunk
+
+
+def _described(offer: pb.OfferedRepository) -> str:
+    return f"{offer.name} ({offer.branch or 'no branch'} at {offer.head[:12]}, id {offer.id[:12]})"

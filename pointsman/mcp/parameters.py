@@ -37,6 +37,9 @@ class Submit(Parameters):
     ] = "quality_gate"
     action: Annotated[bool, Field(description="Start a run even if the router would only answer.")] = False
     session_id: Annotated[str, Field(max_length=128, description="Runs of one session conflict; empty: its own.")] = ""
+    repository: Annotated[
+        str, Field(max_length=128, description="A repository of list_repositories by name, instead of the clone here.")
+    ] = ""
     repository_id: Annotated[str, Field(max_length=128, description="Only without a local clone: the root commit.")] = (
         ""
     )
@@ -44,6 +47,10 @@ class Submit(Parameters):
         str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$", description="Only without a local clone: where to start.")
     ] = ""
     request_id: RequestId = ""
+
+
+class Nothing(Parameters):
+    """Of tools that need to know nothing."""
 
 
 class OfRun(Parameters):

@@ -79,6 +79,22 @@ class RunsResult(BaseModel):
     next_page: str = ""
 
 
+class RepositoryResult(BaseModel):
+    """A repository that a worker has."""
+
+    name: str
+    id: str
+    branch: str
+    head: str
+    verify: list[str]
+
+
+class RepositoriesResult(BaseModel):
+    """Repositories by name."""
+
+    repositories: list[RepositoryResult]
+
+
 class DeliverResult(BaseModel):
     """What a run delivered."""
 

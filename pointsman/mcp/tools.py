@@ -1,9 +1,10 @@
 """The tools: what each takes and gives, and what it does with the control plane."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -55,12 +56,35 @@ async def submit_run(caller: Caller, given: take.Submit) -> give.SubmitResult:
         repository=Repository(id=given.repository_id, base_commit=given.base_commit) if given.repository_id else None,
     )
     notes: list[str] = []
-    if caller.workplace is not None and order.repository is None:
+    if given.repository:
+        order, notes = await _on_offered(caller, order, given.repository)
+    elif caller.workplace is not None and order.repository is None:
         order, notes = await caller.workplace.ordered(order)
     answer = await caller.client.runs.submit(order, given.request_id)
     routing = f"{answer.routing.mode} ({answer.routing.confidence}): {answer.routing.explanation}"
     run = give.run_result(answer.run) if answer.HasField("run") else None
     return give.SubmitResult(routing=routing, run=run, notes=notes)
+
+
+async def _on_offered(caller: Caller, order: Order, name: str) -> tuple[Order, list[str]]:
+    """The order on a repository that a worker offers, as it is checked out there."""
+    try:
+        offer = await caller.client.agents.offered(name)
+    except LookupError as error:
+        raise Unusable(str(error)) from None
+    proof = order.verify_commands or [shlex.split(command) for command in offer.verify]
+    order = replace(order, repository=Repository(id=offer.id, base_commit=offer.head), verify_commands=proof)
+    return order, [f"{offer.name}: {offer.branch or 'no branch'} at {offer.head}"]
+
+
+async def list_repositories(caller: Caller, given: take.Nothing) -> give.RepositoriesResult:  # noqa: ARG001
+    """The repositories that workers offer."""
+    return give.RepositoriesResult(
+        repositories=[
+            give.RepositoryResult(name=one.name, id=one.id, branch=one.branch, head=one.head, verify=list(one.verify))
+            for one in await caller.client.agents.repositories()
+        ]
+    )
 
 
 async def plan(caller: Caller, given: take.OfRun) -> give.RunResult:
@@ -197,6 +221,7 @@ _TOOLS = (
         "A run as it is now: state, what it waits for, the open question. With wait_seconds it returns when the run changes its state, asks or ends.",
         take.GetRun, give.RunResult, get_run,
     ),
+    Tool("list_repositories", "Repositories that workers who are there have checked out: name, branch, commit and proof.", take.Nothing, give.RepositoriesResult, list_repositories),
     Tool("list_runs", "Runs, newest first; `waiting`: only those that wait for a person.", take.ListRuns, give.RunsResult, list_runs),
     Tool(
         "answer",

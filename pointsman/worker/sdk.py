@@ -22,6 +22,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
 from pointsman.usage.output import ToolCall
 from pointsman.worker.heads import ReadHeads, no_heads
+from pointsman.worker.offers import Reach
 from pointsman.worker.results import completion
 from pointsman.worker.roles import CREDENTIAL_ROLES, NOT_BILLED, Billing, describe
 from pointsman.worker.spans import DONE, GIVEN_UP, LOST, NOT_TAKEN, STOPPED, WorkSpans
@@ -112,9 +113,7 @@ class Worker:
         self, name: str, repository_ids: Sequence[str] = (), capacity: int = 1, run_ids: Sequence[str] = ()
     ) -> None:
         self.name = name
-        self.repository_ids = tuple(repository_ids)
-        self.run_ids = tuple(run_ids)
-        """The runs that it works for; none means every run whose work is not reserved."""
+        self.reach = Reach(tuple(repository_ids), tuple(run_ids))
         self._capacity = capacity
         self._roles: list[Role] = []
         self._stopping = asyncio.Event()
@@ -212,16 +211,8 @@ class Worker:
             await self._take_assignments(own, role, agent_id)
 
     async def _take_assignments(self, client: Client, role: Role, agent_id: str) -> None:
-        wanted = pb.Wanted(
-            capabilities=[role.capability],
-            repository_ids=self.repository_ids,
-            max_leases=1,
-            run_ids=self.run_ids,
-            account=role.billing.account,
-            instead_of=role.billing.instead_of,
-        )
         while not self._stopping.is_set():
-            del wanted.heads[:]
+            wanted = await self.reach.wanted(role.capability, role.billing)
             wanted.heads.extend(await role.heads())
             for lease in await self._poll(client, agent_id, wanted):
                 context = self._spans.context_of(lease)

@@ -73,6 +73,11 @@ class Workspace:
         return (self._root.parent, *self._folders.values())
 
     @property
+    def folders_of_users(self) -> Mapping[str, Path]:
+        """The users' repositories by id."""
+        return self._folders
+
+    @property
     def repository_ids(self) -> tuple[str, ...]:
         """The repositories' ids."""
         return tuple(self._clones)

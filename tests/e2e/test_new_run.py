@@ -13,6 +13,7 @@ from tests.scenarios.planes import NOBODY
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
 REPOSITORY, COMMIT = "7" * 40, "8" * 40
+SHOP = agent.OfferedRepository(id="6" * 40, name="shop", branch="main", head="9" * 40, verify=["make test"])
 
 
 async def test_a_new_run_says_who_plays_what_and_what_follows_where_nobody_does(
@@ -22,15 +23,22 @@ async def test_a_new_run_says_who_plays_what_and_what_follows_where_nobody_does(
         for agent_id, capability, having in (
             ("vm-coder", assignments.CAPABILITY_CODE, [REPOSITORY]),
             ("vm-verifier", assignments.CAPABILITY_VERIFY, []),
+            ("other-verifier", assignments.CAPABILITY_VERIFY, [SHOP.id]),
         ):
-            wanted = agent.Wanted(capabilities=[capability], repository_ids=having)
+            offers = [SHOP] if SHOP.id in having else []
+            wanted = agent.Wanted(capabilities=[capability], repository_ids=having, repositories=offers)
             request = agent.PollRequest(request_id=here.plane.request_id(), agent_id=agent_id, wanted=wanted)
             await here.plane.agents.Poll(request)
         page = await view.open(here, "/new")
         await expect(page.locator('#crew [data-role="coder"]')).to_contain_text("vm-coder")
         await expect(page.locator('#crew [data-role="verifier"]')).to_contain_text("vm-verifier")
         await expect(page.locator('#crew [data-role="planner"]')).to_contain_text("the work is one task for one coder")
+        await page.locator("#repository").select_option(label="shop · main at 999999999999")
+        await expect(page.locator("#commit")).to_have_value(SHOP.head)
+        await expect(page.locator("#verify")).to_have_value("make test")
         await page.locator("#repository").select_option(REPOSITORY)
+        await expect(page.locator("#commit")).to_have_value("")
+        await expect(page.locator("#verify")).to_have_value("")
         await expect(page.locator('#crew [data-role="verifier"]')).to_contain_text("pointsman agent --repo .")
         await page.locator("#commit").fill(COMMIT)
         await page.locator("#message").fill("fix the failing test in src/parser.py")

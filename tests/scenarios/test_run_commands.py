@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.orchestrator.v1.assignment_pb2 import CAPABILITY_VERIFY
 from pointsman.credentials.location import owner_of
 from tests.scenarios.commands import finished, running
-from tests.scenarios.planes import WISH, plane
+from tests.scenarios.planes import NOBODY, WISH, plane
 
 pytestmark = pytest.mark.timeout(240)
 EXECUTOR = mock.MOCK_ROLE_EXECUTOR
@@ -134,3 +137,18 @@ def test_a_port_that_another_process_has_is_named_without_a_stack_trace(tmp_path
         code, printed = finished("up", "--port", port, POINTSMAN_DATA=str(tmp_path))
     said = f"pointsman: cannot listen on 127.0.0.1:{port}; is another process there?"
     assert (code, said in printed, "Traceback" in printed) == (1, True, False), printed
+
+
+async def test_a_run_is_started_on_a_repository_that_a_worker_offers_by_its_name(tmp_path: Path) -> None:
+    offer = agent.OfferedRepository(id="6" * 40, name="shop", branch="main", head="9" * 40, verify=["make test"])
+    wanted = agent.Wanted(capabilities=[CAPABILITY_VERIFY], repository_ids=[offer.id], repositories=[offer])
+    async with plane(tmp_path, NOBODY) as here:
+        request = agent.PollRequest(request_id="p", agent_id="vm-verifier", wanted=wanted)
+        await here.agents.Poll(request)
+        code, printed = await command(tmp_path, "run", WISH, "--repo", "shop", "--detach")
+        assert (code, "shop, main at 999999999999" in printed) == (0, True), printed
+        (run,) = (await here.runs.ListRuns(pb.ListRunsRequest())).runs
+        assert (run.repository.id, run.repository.base_commit) == (offer.id, offer.head)
+        assert [list(one.verify_command) for one in (await here.get(run.id)).acceptance_criteria] == [["make", "test"]]
+        code, printed = await command(tmp_path, "run", WISH, "--repo", "shoop")
+        assert (code, "Offered: shop (main at 999999999999" in printed) == (2, True), printed

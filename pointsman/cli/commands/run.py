@@ -59,6 +59,7 @@ from pointsman.cli.options.usage import ProjectOption, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
 from pointsman.cli.session.crew import CrewOptions, crew_of
 from pointsman.cli.session.fast_path import ACCEPTED_COMMANDS, argv_of, execute
+from pointsman.cli.session.offered_repository import offered_name, with_offer
 from pointsman.cli.session.plan_review import PlanReview
 from pointsman.cli.session.project_check import require_baseline
 from pointsman.cli.session.proof_terms import TermOptions, read_checks, require_red
@@ -177,7 +178,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
 async def run_order(options: RunOptions, server: str, project: str) -> int:
     """Submits an order and works on it with its crew; the exit code."""
     crew_of(options.crew, project_file.Crew()).specs()  # what the options name has to be there, before anything else
-    folder, notes = await find_repository(options.repo), list[str]()
+    name, notes = offered_name(options.repo), list[str]()
+    folder = None if name else await find_repository(options.repo)
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
     crew = crew_of(options.crew, await _project_crew(order, folder))
     order = replace(order, crew=crew.message(), proof_terms=options.terms.message())
@@ -196,6 +198,7 @@ async def run_order(options: RunOptions, server: str, project: str) -> int:
             needed = needed or plane.embedded
             require_repository(order, folder, is_local=needed)
             client = plane.client(patient_terms(project))
+            order = await with_offer(client, order, name, notes.append)
             await _note_single_step(client, order, workers)
             answer = await client.runs.submit(await checks.upload(client, order))
             if not answer.HasField("run"):

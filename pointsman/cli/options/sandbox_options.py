@@ -23,7 +23,11 @@ def require_isolation(given: str) -> str:
 
 
 RepositoryOption = Annotated[
-    Path | None, typer.Option("--repo", help="The git repository to work on; default: here, if here is one.")
+    Path | None,
+    typer.Option(
+        "--repo",
+        help="The git repository to work on, or the name of one that a worker offers; default: here, if here is one.",
+    ),
 ]
 EnvironmentOption = Annotated[
     list[str] | None, typer.Option("--env", help="A variable to pass on to the coder, several times.")

@@ -34,7 +34,7 @@ def patient_terms(project: str) -> Terms:
 async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) -> int:
     """Works on a run, follows it to its end or to a question, and prints the result."""
     workspace = await workspace_for([workers.folder] if workers.folder else [])
-    worker = worker_for(workspace, *workers.crew.specs(), run_id="" if workers.crew.share else run_id)
+    worker = worker_for(workspace, *workers.crew.specs(), run_id=run_id, shared=workers.crew.share)
     async with worker_running(client, worker), trees_watched(client, workers.folder):
         if workers.review is not None:
             run = await _review_plan(client, run_id, workers)

@@ -24,6 +24,7 @@ from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, W
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import repository_id
 from pointsman.worker.heads import no_heads
+from pointsman.worker.offers import CheckedOut
 from pointsman.worker.provider_limits import account_of
 from pointsman.worker.roles import NOT_BILLED, Billing
 from pointsman.worker.sdk import Handler, Role, log
@@ -125,11 +126,13 @@ def worker_root() -> Path:
     return load(StoreSettings).directory.resolve() / "worker"
 
 
-def worker_for(workspace: Workspace, *specs: WorkerSpec, run_id: str = "") -> Worker:
-    """A worker with the given roles; with a run, it works for that run alone and has an own name."""
+def worker_for(workspace: Workspace, *specs: WorkerSpec, run_id: str = "", shared: bool = False) -> Worker:
+    """A worker with the given roles; with a run, it works for that run alone, or first, and has an own name."""
     name = next((spec.name for spec in specs if spec.name), socket.gethostname().split(".")[0])
     named = f"{name}-{run_id.removeprefix('run_')[:SHORT_ID]}" if run_id else name
-    worker = Worker(named, workspace.repository_ids, run_ids=(run_id,) if run_id else ())
+    worker = Worker(named, workspace.repository_ids, run_ids=(run_id,) if run_id and not shared else ())
+    offers = CheckedOut(workspace.folders_of_users).offers
+    worker.reach = replace(worker.reach, first_run_ids=(run_id,) if run_id and shared else (), offers=offers)
     for spec in specs:
         for role in spec.roles:
             handler = _handler(workspace, spec, role)

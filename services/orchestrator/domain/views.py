@@ -83,6 +83,17 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedRepository:
+    """A repository of a worker, as people know it."""
+
+    id: str
+    name: str = ""
+    branch: str = ""
+    head: str = ""
+    verify: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRow:
     """An agent that polled."""
 
@@ -91,6 +102,7 @@ class AgentRow:
     last_seen_us: int
     repository_ids: tuple[str, ...] = ()
     account: str = ""
+    offers: tuple[OfferedRepository, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

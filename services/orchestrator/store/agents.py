@@ -7,11 +7,12 @@ from typing import NamedTuple
 from sqlalchemy import Connection, MetaData, bindparam, literal_column, select
 
 from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.codec import from_json, to_json
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.storage.dialect import upsert
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.enums import WRITING, Capability
-from pointsman.services.orchestrator.domain.views import AgentRow
+from pointsman.services.orchestrator.domain.views import AgentRow, OfferedRepository
 from pointsman.services.orchestrator.store import tables
 
 REFRESH_SECONDS = 20
@@ -38,9 +39,20 @@ class Able(NamedTuple):
     run_ids: frozenset[str] = frozenset()
     account: str = ""
     heads: frozenset[Head] = frozenset()
+    offers: tuple[OfferedRepository, ...] = ()
 
 
 NOT_ABLE = Able(frozenset())
+
+
+class Checkouts(NamedTuple):
+    """What an agent that may verify says about the repositories of its worker."""
+
+    heads: frozenset[Head] = frozenset()
+    offers: tuple[OfferedRepository, ...] = ()
+
+
+NOTHING_SAID = Checkouts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,7 @@ class Agents:
             store.database,
             self.table,
             ("project", "agent_id"),
-            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account", "heads"),
+            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account", "heads", "offers"),
         )
         columns = self.table.c
         able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids)
@@ -125,7 +137,7 @@ class Agents:
         capabilities: frozenset[Capability] | None,
         repository_ids: frozenset[str] = frozenset(),
         run_ids: frozenset[str] = frozenset(),
-        heads: frozenset[Head] = frozenset(),
+        checkouts: Checkouts = NOTHING_SAID,
     ) -> None:
         """Records that an agent is alive; written periodically, and at once when what it can do changes.
 
@@ -134,7 +146,8 @@ class Agents:
         """
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
-        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, holder.account, heads)
+        terms = (holder.account, *checkouts)
+        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, *terms)
         if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
         row = {
@@ -147,6 +160,7 @@ class Agents:
             "last_seen_us": now_us,
             "account": able.account,
             "heads": "\n".join(sorted(map("\t".join, able.heads))),
+            "offers": to_json(able.offers),
         }
 
         named = {"of_project": holder.project, "of_agent": holder.agent_id, "of_principal": holder.principal}
@@ -214,6 +228,7 @@ class Agents:
                 row.last_seen_us,
                 tuple(row.repositories.split()),
                 row.account,
+                from_json(row.offers, tuple[OfferedRepository, ...]),
             )
             for row in rows
         ]

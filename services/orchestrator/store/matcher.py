@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from pointsman.services.orchestrator.store.polling import (
     PollRequest,
     Waiter,
     held_by,
+    is_first_for,
     kinds_wanted,
 )
 from pointsman.services.orchestrator.store.queue import Kind, Queue
@@ -218,10 +219,7 @@ class AssignmentMatcher:
             waiter.given.clear()
         leases: list[dict[str, Any]] = []
         hungry, until_us = list(waiting), now_us + self._lease_us
-        for row in rows:
-            taker = next((waiter for waiter in hungry if offer.suits(waiter, row)), None)
-            if taker is None:
-                continue
+        for row, taker in offer.takers(rows, hungry):
             if row.status == LEASED:
                 metrics.lease_expiries.labels(row.capability).inc()
                 self._lost.append(row)
@@ -259,6 +257,8 @@ class AssignmentMatcher:
             is_all = is_all and all(len(page) < kind.limit for page in pages)
             for page in pages:
                 rows += page
+        if any(waiter.wanted.first_run_ids for waiter in waiting):
+            rows = list({row.assignment_id: row for row in rows}.values())
         if len(kinds) > 1 or over is not None:
             rows.sort(key=lambda row: (row.priority, row.created_at_us, row.assignment_id))
         return rows, is_all
@@ -334,6 +334,19 @@ class Offer(NamedTuple):
     def suits(self, waiter: Waiter, row: Any) -> bool:
         """Whether the assignment is for this agent, and its principal may hold another."""
         return has_room(self.room, waiter.wanted.holder) and waiter.fits(row, self.others)
+
+    def takers(self, rows: Sequence[Any], hungry: Sequence[Waiter]) -> Iterator[tuple[Any, Waiter]]:
+        """Each assignment with the first agent that it fits; the work of runs that agents work for first comes first."""
+        left = list(rows)
+        for first in (True, False) if any(waiter.wanted.first_run_ids for waiter in hungry) else (False,):
+            rows, left = left, []
+            for row in rows:
+                able = (waiter for waiter in hungry if not first or is_first_for(row, waiter))
+                taker = next((waiter for waiter in able if self.suits(waiter, row)), None)
+                if taker is not None:
+                    yield row, taker
+                elif first:
+                    left.append(row)
 
 
 class _Match:

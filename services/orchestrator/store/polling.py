@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.orchestrator.domain.enums import Capability
-from pointsman.services.orchestrator.domain.views import LeaseView, PollResult
+from pointsman.services.orchestrator.domain.views import LeaseView, OfferedRepository, PollResult
 from pointsman.services.orchestrator.store.agents import Head, Holder
 from pointsman.services.orchestrator.store.others import Others, sought
 
@@ -38,6 +38,10 @@ class PollRequest:
     """Accounts that it stands in for: it is given something only while all of them are paused."""
     heads: frozenset[Head] = frozenset()
     """Where the branches of its repositories are; of an agent that may verify only."""
+    first_run_ids: frozenset[str] = frozenset()
+    """The runs whose work it is given before that of others."""
+    offers: tuple[OfferedRepository, ...] = ()
+    """What it says about its repositories."""
     waits_for_room: bool = False
     """Whether it waits, rather than be refused, while its principal holds all it may: it is just handing in."""
 
@@ -127,7 +131,13 @@ def kinds_wanted(waiting: Sequence[Waiter]) -> dict[KindWanted, tuple[int, froze
     for waiter in waiting:
         wanted = waiter.wanted
         for capability in sought(wanted.capabilities):
-            key = (wanted.holder.project, str(capability), wanted.run_ids)
-            limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
-            kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
+            for runs in {wanted.run_ids, wanted.first_run_ids or wanted.run_ids}:
+                key = (wanted.holder.project, str(capability), runs)
+                limit, repositories = kinds.get(key, (0, NO_REPOSITORY))
+                kinds[key] = (limit + wanted.limit, repositories | wanted.repository_ids)
     return kinds
+
+
+def is_first_for(row: Any, waiter: Waiter) -> bool:
+    """Whether the assignment is of a run that the agent works for first."""
+    return row.entity_id in waiter.wanted.first_run_ids

@@ -26,7 +26,7 @@ from tests.scenarios.planes import NOBODY, WISH
 
 ERAS = ("legacy", "2026-07-28")
 EVERY_TOOL = {
-    "submit_run", "plan", "get_run", "list_runs", "answer", "change_requirement", "cancel", "get_evidence", "get_diff",
+    "submit_run", "plan", "get_run", "list_repositories", "list_runs", "answer", "change_requirement", "cancel", "get_evidence", "get_diff",
     "logs", "deliver", "route",
 }  # fmt: skip
 
@@ -74,6 +74,9 @@ async def check_what_came_of_it(client: Client, run_id: str) -> None:
     assert [run["run_id"] for run in listed["runs"]] == [run_id]
     assert (await client.call_tool("list_runs", {"waiting": True})).structured_content["runs"] == []
     assert (await client.call_tool("plan", {"run_id": run_id})).structured_content["tasks"][0]["status"] == "accepted"
+    assert (await client.call_tool("list_repositories", {})).structured_content == {"repositories": []}
+    unknown = await client.call_tool("submit_run", {"message": WISH, "repository": "shop"})
+    assert "no worker that is there offers a repository 'shop'" in refusal_of(unknown)["message"]
     assert not (await client.call_tool("get_diff", {"run_id": run_id})).is_error
     assert not (await client.call_tool("logs", {"run_id": run_id})).is_error
     assert (await client.call_tool("route", {"message": WISH})).structured_content["mode"] == "ACTION"

@@ -76,7 +76,8 @@ async def take(
     repository_ids = frozenset(wanted.pop("repository_ids", ()))
     holder = Holder(project, wanted.pop("principal", LOCAL), agent_id)
     capabilities, run_ids = wanted.pop("capabilities", RESEARCH), frozenset(wanted.pop("run_ids", ()))
-    asked = PollRequest(holder, poll_id, capabilities, repository_ids, limit, run_ids)
+    first = frozenset(wanted.pop("first_run_ids", ()))
+    asked = PollRequest(holder, poll_id, capabilities, repository_ids, limit, run_ids, first_run_ids=first)
     return list((await store.matcher.take(asked, wait_seconds)).leases)
 
 

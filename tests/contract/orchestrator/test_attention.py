@@ -198,3 +198,20 @@ async def test_what_the_version_before_wrote_is_filled_in(database_url: str) -> 
             assert await index_of(store) == as_written
         counts = await store.store.database.read(lambda connection: store.attention.counts(connection, "local"))
         assert counts == RunCounts(needs_you=1, stuck=0, working=1, failed=0, done=0, cancelled=1)
+
+
+async def test_what_verifiers_for_all_runs_say_about_their_repositories_is_listed_and_of_nobody_else(
+    tmp_path: Path, database_url: str
+) -> None:
+    said = [agent.OfferedRepository(id=name, name="shop", branch="main", head="a" * 40) for name in ("own", "foreign")]
+    async with plane(tmp_path, NOBODY, database_url) as here:
+        for agent_id, capability, run_ids in (
+            ("verifier", assignments.CAPABILITY_VERIFY, ()),
+            ("of-a-run", assignments.CAPABILITY_VERIFY, ("run_a",)),
+            ("coder", assignments.CAPABILITY_CODE, ()),
+        ):
+            wanted = agent.Wanted(capabilities=[capability], repository_ids=["own"], repositories=said, run_ids=run_ids)
+            request = agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted)
+            await here.agents.Poll(request)
+        listed = (await here.agents.ListAgents(agent.ListAgentsRequest())).agents
+        assert {one.id: list(one.repositories) for one in listed} == {"verifier": said[:1], "of-a-run": [], "coder": []}

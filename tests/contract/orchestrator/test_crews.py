@@ -45,6 +45,18 @@ async def test_a_worker_of_one_run_takes_no_work_of_another(database_url: str) -
         assert held.run_id == "run_b"
 
 
+async def test_a_worker_that_shares_takes_the_work_of_its_own_run_first_and_then_that_of_others(
+    database_url: str,
+) -> None:
+    async with orchestrator(database_url) as store:
+        for run_id in ("run_b", "run_c", "run_a", "run_d"):
+            await planning(store, run_id, crew=(Capability.PLAN,))
+        taken = [(await take(store, "own", capabilities=PLAN, first_run_ids=OWN))[0].run_id for _ in range(3)]
+        assert taken == ["run_a", "run_b", "run_c"]
+        (held,) = await take(store, "anybody", capabilities=PLAN)
+        assert held.run_id == "run_d"
+
+
 async def test_a_run_waits_for_a_planner_that_was_promised_and_plans_by_itself_without_one(database_url: str) -> None:
     async with orchestrator(database_url) as store:
         await planning(store, "run_a", crew=(Capability.PLAN,), reserved=True)

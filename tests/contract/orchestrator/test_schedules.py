@@ -26,7 +26,7 @@ from pointsman.services.orchestrator.domain.schedules.model import Schedule
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.servicer import ScheduleServicer
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.agents import Head, Holder
+from pointsman.services.orchestrator.store.agents import Checkouts, Head, Holder
 from pointsman.services.orchestrator.submit import SubmitMessage
 from tests.contract.orchestrator.orchestrators import caller, orchestrator
 from tests.helpers.clock import FakeClock
@@ -150,14 +150,18 @@ async def test_a_run_starts_from_the_head_of_its_branch_that_a_verifier_sees(dat
         assert refused.value.reason is Reason.UNAVAILABLE, "it is tried again"
         heads = frozenset({Head(REPOSITORY, "main", "a" * 40), Head(REPOSITORY, "old", "b" * 40)})
         verifier = Holder("local", LOCAL, "verifier")
-        await store.agents.touch(verifier, frozenset({Capability.VERIFY}), frozenset({REPOSITORY}), heads=heads)
+        await store.agents.touch(
+            verifier, frozenset({Capability.VERIFY}), frozenset({REPOSITORY}), checkouts=Checkouts(heads)
+        )
         await house.deliver()
         (run,) = await house.runs()
         assert run.order.base_commit == "a" * 40
         await house.end(run)
         await house.tick(hours=1)
         moved = frozenset({Head(REPOSITORY, "main", "c" * 40)})
-        await store.agents.touch(verifier, frozenset({Capability.VERIFY}), frozenset({REPOSITORY}), heads=moved)
+        await store.agents.touch(
+            verifier, frozenset({Capability.VERIFY}), frozenset({REPOSITORY}), checkouts=Checkouts(moved)
+        )
         await house.deliver()
         assert {one.order.base_commit for one in await house.runs()} == {"a" * 40, "c" * 40}
         assert (await house.schedule(made.id)).started == 2

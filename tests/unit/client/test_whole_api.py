@@ -79,6 +79,9 @@ async def use_runs(client: Client) -> None:
     assert (await client.runs.get(run.id)).intent == "fix the lexer"
     assert [one.id async for one in client.runs.all()] == [run.id]
     assert (await client.runs.counts()).newest_position
+    assert await client.agents.repositories() == []
+    with pytest.raises(LookupError, match="no worker that is there offers a repository 'shop'"):
+        await client.agents.offered("shop")
     assert [project.name async for project in client.runs.projects()] == ["local"]
     assert (await client.runs.label(run.id, {"team": "a"})).labels == {"team": "a"}
     assert (await first(client.runs.watch(run.id))).seq == 1

@@ -199,6 +199,46 @@ class Lease(_message.Message):
 Global___Lease: _TypeAlias = Lease  # noqa: Y015
 
 @_typing.final
+class OfferedRepository(_message.Message):
+    """A repository that a worker has, as people know it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    BRANCH_FIELD_NUMBER: _builtins.int
+    HEAD_FIELD_NUMBER: _builtins.int
+    VERIFY_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Its id, one of `repository_ids`."""
+    name: _builtins.str
+    """Its name: the name of the folder."""
+    branch: _builtins.str
+    """The branch that is checked out; empty where none is."""
+    head: _builtins.str
+    """The commit that is checked out."""
+    @_builtins.property
+    def verify(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The commands of its project file that prove work, as they are typed."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        branch: _builtins.str = ...,
+        head: _builtins.str = ...,
+        verify: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "head", b"head", "id", b"id", "name", b"name", "verify", b"verify"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OfferedRepository: _TypeAlias = OfferedRepository  # noqa: Y015
+
+@_typing.final
 class Wanted(_message.Message):
     """What an agent wants to be given."""
 
@@ -209,6 +249,8 @@ class Wanted(_message.Message):
     MAX_LEASES_FIELD_NUMBER: _builtins.int
     RUN_IDS_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
+    FIRST_RUN_IDS_FIELD_NUMBER: _builtins.int
+    REPOSITORIES_FIELD_NUMBER: _builtins.int
     INSTEAD_OF_FIELD_NUMBER: _builtins.int
     HEADS_FIELD_NUMBER: _builtins.int
     max_leases: _builtins.int
@@ -228,6 +270,14 @@ class Wanted(_message.Message):
         """The runs it works for, and for no other; empty means every run whose work is not reserved."""
 
     @_builtins.property
+    def first_run_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The runs whose work it is given first; that of other runs where these have none for it."""
+
+    @_builtins.property
+    def repositories(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedRepository]:
+        """What people should know of the repositories it has. Taken from verifiers alone, who are trusted with more: whoever may name a commit here proposes it to people as the place to start from."""
+
+    @_builtins.property
     def instead_of(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """It takes over for others: it is given work only while all of these accounts are paused."""
 
@@ -243,12 +293,14 @@ class Wanted(_message.Message):
         max_leases: _builtins.int = ...,
         run_ids: _abc.Iterable[_builtins.str] | None = ...,
         account: _builtins.str = ...,
+        first_run_ids: _abc.Iterable[_builtins.str] | None = ...,
+        repositories: _abc.Iterable[Global___OfferedRepository] | None = ...,
         instead_of: _abc.Iterable[_builtins.str] | None = ...,
         heads: _abc.Iterable[Global___BranchHead] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "heads", b"heads", "instead_of", b"instead_of", "max_leases", b"max_leases", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "first_run_ids", b"first_run_ids", "heads", b"heads", "instead_of", b"instead_of", "max_leases", b"max_leases", "repositories", b"repositories", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -921,6 +973,7 @@ class Agent(_message.Message):
     ACCOUNT_FIELD_NUMBER: _builtins.int
     PAUSED_UNTIL_FIELD_NUMBER: _builtins.int
     PAUSE_REASON_FIELD_NUMBER: _builtins.int
+    REPOSITORIES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___AgentState.ValueType
@@ -949,6 +1002,10 @@ class Agent(_message.Message):
     def paused_until(self) -> _timestamp_pb2.Timestamp:
         """Until when that account is paused; absent when it is not."""
 
+    @_builtins.property
+    def repositories(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedRepository]:
+        """What it says about its repositories; of verifiers alone."""
+
     def __init__(
         self,
         *,
@@ -961,10 +1018,11 @@ class Agent(_message.Message):
         account: _builtins.str = ...,
         paused_until: _timestamp_pb2.Timestamp | None = ...,
         pause_reason: _builtins.str = ...,
+        repositories: _abc.Iterable[Global___OfferedRepository] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "paused_until", b"paused_until", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "id", b"id", "last_seen_at", b"last_seen_at", "pause_reason", b"pause_reason", "paused_until", b"paused_until", "repository_ids", b"repository_ids", "state", b"state", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "id", b"id", "last_seen_at", b"last_seen_at", "pause_reason", b"pause_reason", "paused_until", b"paused_until", "repositories", b"repositories", "repository_ids", b"repository_ids", "state", b"state", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -154,25 +154,49 @@ function previewed(message, decision, signal) {
 async function present({ repository, crew, chosen, signal }) {
   const agents = await all(AGENTS, "ListAgents", {}, "agents").catch(() => []);
   if (signal.aborted) return;
-  const ids = new Set(agents.filter((one) => word(one.state) !== "LOST").flatMap((one) => one.repository_ids));
+  const there = agents.filter((one) => word(one.state) !== "LOST");
+  const offers = new Map(there.flatMap((one) => one.repositories).map((one) => [one.id, one]));
+  const ids = new Set(there.flatMap((one) => one.repository_ids));
   if (chosen) ids.add(chosen);
-  for (const id of ids) repository.append(h("option", { value: id, selected: id === chosen }, shortId(id)));
+  for (const id of ids)
+    repository.append(h("option", { value: id, selected: id === chosen }, repositoryName(id, offers.get(id))));
   const choose = () => {
     replace(crew, crewView(crewOf(agents, repository.value)));
-    offerCommits(repository.value).catch(() => {});
+    fillIn(offers.get(repository.value));
+    offerCommits(repository.value, offers.get(repository.value)).catch(() => {});
   };
   repository.addEventListener("change", choose);
   choose();
 }
 
-// Commits that earlier runs of the repository started from or ended with, the latest first.
-async function offerCommits(repository) {
+function repositoryName(id, offer) {
+  if (!offer) return shortId(id);
+  return `${offer.name} · ${offer.branch || "no branch"} at ${offer.head.slice(0, 12)}`;
+}
+
+// What the worker has checked out, and how its project file proves work, where nothing else was said.
+function fillIn(offer) {
+  for (const [id, text] of [
+    ["commit", offer?.head ?? ""],
+    ["verify", (offer?.verify ?? []).join("\n")],
+  ]) {
+    const input = /** @type {HTMLInputElement | null} */ (document.getElementById(id));
+    if (input && (!input.value || input.dataset.filled === input.value)) {
+      input.value = text;
+      input.dataset.filled = text;
+    }
+  }
+}
+
+// What is checked out, then commits that earlier runs of the repository started from or ended with, the latest first.
+async function offerCommits(repository, offer) {
   const list = document.getElementById("commits");
   if (!list || !repository) return;
   const wanted = { order: "RUN_ORDER_ENDED", view: "RUN_VIEW_LINE", page: { page_size: 50 } };
   const { runs } = await call(ORCHESTRATOR, "ListRuns", wanted);
   const same = runs.filter((run) => run.repository?.id === repository);
-  const commits = new Set(same.flatMap((run) => [run.accepted_commit, run.repository.base_commit]).filter(Boolean));
+  const earlier = same.flatMap((run) => [run.accepted_commit, run.repository.base_commit]);
+  const commits = new Set([offer?.head, ...earlier].filter(Boolean));
   replace(
     list,
     [...commits].slice(0, 10).map((one) => h("option", { value: one })),

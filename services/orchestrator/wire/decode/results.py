@@ -25,7 +25,7 @@ from pointsman.services.orchestrator.domain.model import (
     Usage,
     Work,
 )
-from pointsman.services.orchestrator.domain.views import ProviderLimit
+from pointsman.services.orchestrator.domain.views import OfferedRepository, ProviderLimit
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.decode.documents import document
 
@@ -45,6 +45,15 @@ def provider_limit(message: agent.ProviderLimit) -> ProviderLimit:
     """A limit that an agent ran into."""
     reset_us = message.reset_at.ToMicroseconds() if message.HasField("reset_at") else 0
     return ProviderLimit(agent.LimitKind.Name(message.kind).removeprefix("LIMIT_KIND_"), reset_us, message.message)
+
+
+def offers(message: agent.Wanted) -> tuple[OfferedRepository, ...]:
+    """What an agent says about the repositories that it has."""
+    return tuple(
+        OfferedRepository(one.id, one.name, one.branch, one.head, tuple(one.verify))
+        for one in message.repositories
+        if one.id in message.repository_ids
+    )
 
 
 def result(agent_id: str, completion: agent.Completion) -> Result:

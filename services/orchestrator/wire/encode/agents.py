@@ -32,6 +32,8 @@ def agent_row(row: AgentRow, working: frozenset[str], usage: Mapping[str, Usage]
         usage=runs.Usage(assignments=spent.assignments, tokens=spent.tokens, cost_micros=spent.cost_micros),
     )
     message.account = row.account
+    for one in row.offers:
+        message.repositories.add(id=one.id, name=one.name, branch=one.branch, head=one.head, verify=one.verify)
     message.last_seen_at.CopyFrom(timestamp(row.last_seen_us))
     return message
 
