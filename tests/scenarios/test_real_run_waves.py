@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
+from pointsman.api.orchestrator.v1.assignment_pb2 import Capability
 from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.cli.session.control_plane import control_plane
 from pointsman.cli.session.delivery_branch import NotDelivered, put_on_branch
@@ -20,6 +22,7 @@ from pointsman.cli.session.workers import profile_for, worker_running
 from pointsman.client import Again, Client, Order
 from pointsman.worker import CommandAgent, Job, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.git import git, text
+from tests.scenarios.scripted import PASS
 from tests.unit.worker.repositories import repository
 
 AGENT = Path(__file__).parent / "agents" / "appender.py"
@@ -69,7 +72,9 @@ def planned(*tasks: tuple[str, str, tuple[str, ...]]) -> work.Plan:
     )
 
 
-async def run_to_end(world: World, plan: work.Plan, place: Path, earlier: str = "") -> list[Transition]:
+async def run_to_end(
+    world: World, plan: work.Plan, place: Path, earlier: str = "", *, reviewed: bool = False
+) -> list[Transition]:
     """Submit, or do an earlier run again from its second wave, with coder and verifier as on two machines."""
     first, second = (Workspace(place / name, {world.base: world.folder}) for name in ("first", "second"))
     coder, verifier = Worker("first", [world.base], capacity=2), Worker("second", [world.base])
@@ -83,6 +88,8 @@ async def run_to_end(world: World, plan: work.Plan, place: Path, earlier: str = 
     def make_plan(_job: Job) -> work.Plan:
         return plan
 
+    if reviewed:
+        coder.reviewer(lambda _job: PASS)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(worker_running(world.client, coder))
         await stack.enter_async_context(worker_running(world.client, verifier))
@@ -130,6 +137,20 @@ async def test_parallel_tasks_on_different_files_are_merged(world: World, tmp_pa
     assert journal[-1].to_state == "COMPLETE", journal[-1]
     assert await delivered(world, journal, "log") == "start\nappend T1"
     assert await text(world.folder, "show", "result:other") == "start\nappend T2"
+
+
+async def test_three_reviewed_tasks_without_a_failure_start_each_coder_and_reviewer_once(
+    world: World, tmp_path: Path
+) -> None:
+    plan = planned(("T1", "log", ()), ("T2", "other", ()), ("T3", "log", ("T1",)))
+    journal = await run_to_end(world, plan, tmp_path, reviewed=True)
+    assert journal[-1].to_state == "COMPLETE", journal[-1]
+    made = [one async for one in world.client.agents.assignments(journal[-1].entity_id)]
+    starts = Counter(
+        Capability.Name(one.capability).removeprefix("CAPABILITY_") for one in made for _ in range(one.attempt)
+    )
+    del starts["VERIFY"]
+    assert starts == {"PLAN": 1, "RESEARCH": 1, "CODE": 3, "REVIEW": 3}
 
 
 async def test_a_conflict_is_reported_and_the_later_task_is_done_again_on_the_accepted_work(
