@@ -182,7 +182,7 @@ COMMANDS: Mapping[str, Command] = {
         loaders.clean,
         Group.OPERATE,
         "remove what killed workers and ended runs left behind",
-        ("clean --dry-run", "clean", "clean --ended", "clean --ended --yes"),
+        ("clean --dry-run", "clean", "clean --ended", "clean --ended --state failed --older 2w --yes"),
     ),
     "completion": Command(
         loaders.completion,

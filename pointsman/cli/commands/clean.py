@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,16 +10,27 @@ import typer
 
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.sandbox_options import RepositoryOption
+from pointsman.cli.options.selection_options import LabelOption, MatchOption, OlderOption, Selected, StateOption
 from pointsman.cli.options.usage import fail_usage
 from pointsman.cli.session.ended_runs import leftovers, remove
 from pointsman.cli.session.run_client import InProject, ServerAt, ask
 from pointsman.cli.session.usable_repository import find_repository
 from pointsman.client import Client
+from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker.folders import Abandoned, remove_abandoned
 from pointsman.worker.workspace import assignments_folder
 
 app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Where ended runs may have left something, and which runs are meant."""
+
+    repo: Path | None
+    logs: Path
+    selected: Selected
 
 
 @app.command()
@@ -31,19 +43,25 @@ def clean(  # noqa: PLR0913 - one parameter per option
         typer.Option("--ended", help="Instead: branches and logs of ended runs; lists them, and --yes removes them."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --ended: remove what it lists.")] = False,
+    state: StateOption = None,
+    label: LabelOption = None,
+    older: OlderOption = "",
+    match: MatchOption = "",
     repo: RepositoryOption = None,
     server: ServerAt = "",
     project: InProject = "local",
     as_json: Annotated[bool, typer.Option("--json", help="What was found as JSON.")] = False,
 ) -> None:
     """Remove the work folders of workers that were killed; those of workers that run are not touched."""
-    if (yes or repo) and not ended:
-        fail_usage("--yes and --repo are for the branches of ended runs: pointsman clean --ended")
+    selected = Selected(state or (), label or (), older, match)
+    if (yes or repo or selected.is_given) and not ended:
+        fail_usage("--yes, --repo and what selects runs are for the branches of ended runs: pointsman clean --ended")
     directory = load(StoreSettings, **({"data": data} if data is not None else {})).directory
     if not directory.is_dir() and (data is not None or directory.exists()):
         fail_usage(f"{'--data' if data is not None else 'POINTSMAN_DATA'}: there is no directory {directory}")
     if ended:
-        _clean_ended(repo, directory, (server, project), removes=yes and not dry_run, as_json=as_json)
+        looked_at = Leftovers(repo, directory / "detached", selected)
+        _clean_ended(looked_at, (server, project), removes=yes and not dry_run, as_json=as_json)
         return
     found = remove_abandoned(assignments_folder(directory / "worker"), dry_run=dry_run)
     if as_json:
@@ -54,10 +72,13 @@ def clean(  # noqa: PLR0913 - one parameter per option
     sys.exit(EXIT_FAILED if any(one.error for one in found) else 0)
 
 
-def _clean_ended(repo: Path | None, data: Path, where: tuple[str, str], *, removes: bool, as_json: bool) -> None:
+def _clean_ended(looked_at: Leftovers, where: tuple[str, str], *, removes: bool, as_json: bool) -> None:
+    selected = looked_at.selected
+    selection = selected.message(SystemClock().now()) if selected.is_given else None
+
     async def question(client: Client) -> int:
-        folder = await find_repository(repo)
-        found = [one async for one in leftovers(client, folder, data / "detached")]
+        folder = await find_repository(looked_at.repo)
+        found = [one async for one in leftovers(client, folder, looked_at.logs, selection)]
         for one in found if removes else ():
             await remove(one, folder)
         if as_json:

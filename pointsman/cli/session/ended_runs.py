@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman._shared.git import git, text
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import RunSelection
 from pointsman.cli.session.follow import TERMINAL
 from pointsman.client import Client, NotFound
 
@@ -23,14 +24,17 @@ class Leftover:
     """Where the branch is; empty for a log."""
 
 
-async def leftovers(client: Client, folder: Path | None, logs: Path) -> AsyncIterator[Leftover]:
-    """Branches that are where their run put them, and logs; those of runs that go on, or were changed, are left out."""
+async def leftovers(
+    client: Client, folder: Path | None, logs: Path, selection: RunSelection | None = None
+) -> AsyncIterator[Leftover]:
+    """Branches that are where their run put them, and logs; those of runs that go on, were changed, or are not selected are left out."""
+    wanted = {run.id async for run in client.runs.selected(selection)} if selection is not None else None
     for branch, commit in await _branches(folder) if folder is not None else ():
         run_id = branch.rpartition("/")[2]
-        if await _delivered(client, run_id) == commit:
+        if (wanted is None or run_id in wanted) and await _delivered(client, run_id) == commit:
             yield Leftover(run_id, branch, commit)
     for path in _logs(logs):
-        if await _delivered(client, path.stem) is not None:
+        if (wanted is None or path.stem in wanted) and await _delivered(client, path.stem) is not None:
             yield Leftover(path.stem, str(path))
 
 

@@ -1,5 +1,6 @@
 """What `pointsman clean --ended` removes: branches and logs of ended runs, and nothing that a person has changed."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -7,6 +8,7 @@ from typing import cast
 import grpc
 import pytest
 
+from pointsman.api.orchestrator.v1.orchestrator_pb2 import RunSelection
 from pointsman.api.orchestrator.v1.run_pb2 import RUN_STATE_COMPLETE, RUN_STATE_FAILED, RUN_STATE_QUEUE, Run
 from pointsman.cli.session.ended_runs import Leftover, leftovers, remove
 from pointsman.client import Client, NotFound
@@ -23,6 +25,12 @@ class KnownRuns:
     @property
     def runs(self) -> "KnownRuns":
         return self
+
+    async def selected(self, selection: RunSelection) -> AsyncIterator[Run]:
+        """Those in one of the states."""
+        for run_id, run in self.known.items():
+            if run.state in selection.states:
+                yield Run(id=run_id)
 
     async def get(self, run_id: str) -> Run:
         if run_id not in self.known:
@@ -74,3 +82,17 @@ async def test_logs_of_ended_runs_are_found_and_removed(tmp_path: Path) -> None:
     (left,) = await found(None, tmp_path, **known)
     await remove(left, None)
     assert names_in(tmp_path) == ["run_live.log"]
+
+
+async def test_only_what_selected_runs_left_is_found(tmp_path: Path) -> None:
+    folder, logs = tmp_path / "user", tmp_path / "logs"
+    first = await repository(folder, {"a": "1\n"})
+    logs.mkdir()
+    states = {"run_done": RUN_STATE_COMPLETE, "run_over": RUN_STATE_FAILED, "run_live": RUN_STATE_QUEUE}
+    for name in states:
+        await git(folder, "branch", f"pointsman/{name}", first)
+        (logs / f"{name}.log").touch()
+    known = KnownRuns({name: Run(state=state, accepted_commit=first) for name, state in states.items()})
+    selection = RunSelection(states=[RUN_STATE_FAILED, RUN_STATE_QUEUE])
+    left = [one.run_id async for one in leftovers(cast("Client", known), folder, logs, selection)]
+    assert left == ["run_over", "run_over"], "a branch and a log; a run that goes on keeps both"
