@@ -52,8 +52,8 @@ from pointsman.cli.options.sandbox_options import (
     BaselineOption,
     EnvironmentOption,
     IsolationOption,
+    OfferedOption,
     ReadOption,
-    RepositoryOption,
 )
 from pointsman.cli.options.usage import ProjectOption, split_command
 from pointsman.cli.session.control_plane import Absent, control_plane
@@ -116,7 +116,7 @@ class RunOptions:
 @app.command()
 def run(  # noqa: PLR0913, PLR0917 - one parameter per option
     task: TaskArgument,
-    repo: RepositoryOption = None,
+    repo: OfferedOption = None,
     agent: AgentOption = "",
     command: CommandOption = "",
     planner: PlannerOption = "",
@@ -178,7 +178,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
 async def run_order(options: RunOptions, server: str, project: str) -> int:
     """Submits an order and works on it with its crew; the exit code."""
     crew_of(options.crew, project_file.Crew()).specs()  # what the options name has to be there, before anything else
-    name, notes = offered_name(options.repo), list[str]()
+    name, notes = "" if options.crew.named() else offered_name(options.repo), list[str]()
     folder = None if name else await find_repository(options.repo)
     order = await with_repository(options.order, folder, notes.append, include_changes=options.include_changes)
     crew = crew_of(options.crew, await _project_crew(order, folder))
@@ -196,9 +196,9 @@ async def run_order(options: RunOptions, server: str, project: str) -> int:
     try:
         async with control_plane(server, absent=Absent.HOST) as plane:
             needed = needed or plane.embedded
-            require_repository(order, folder, is_local=needed)
             client = plane.client(patient_terms(project))
             order = await with_offer(client, order, name, notes.append)
+            require_repository(order, folder, is_local=needed)
             await _note_single_step(client, order, workers)
             answer = await client.runs.submit(await checks.upload(client, order))
             if not answer.HasField("run"):

@@ -43,5 +43,9 @@ BestOfOption = Annotated[
 ]
 SoloOption = Annotated[bool, typer.Option("--solo", help="One coder on one task: no planner, no reviewer.")]
 ShareOption = Annotated[
-    bool, typer.Option("--share", help="Agents of other workers may take its work, and its agents that of other runs.")
+    bool,
+    typer.Option(
+        "--share",
+        help="Agents of other workers may take its work; its own do it first, and that of other runs besides.",
+    ),
 ]

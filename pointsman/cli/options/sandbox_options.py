@@ -23,10 +23,14 @@ def require_isolation(given: str) -> str:
 
 
 RepositoryOption = Annotated[
+    Path | None, typer.Option("--repo", help="The git repository to work on; default: here, if here is one.")
+]
+OfferedOption = Annotated[
     Path | None,
     typer.Option(
         "--repo",
-        help="The git repository to work on, or the name of one that a worker offers; default: here, if here is one.",
+        help="The git repository to work on; without agents of your own, also the name of one that a worker offers; "
+        "default: here, if here is one.",
     ),
 ]
 EnvironmentOption = Annotated[
