@@ -123,6 +123,9 @@ cheats: $(DEV_STAMP) ## prove honest and cheating deliveries of a corpus in five
 runners: $(DEV_STAMP) ## try the adapters with the real jest, vitest, mocha, tape, bats, nextest and Maven, from package indexes (RUNNER="jest maven")
 	@$(BIN)/python -m tests.acceptance.runners $(AGENTS)/runners $(RUNNER)
 
+guide: $(DEV_STAMP) ## type the guide for another language into an empty folder, in Rust, build it with an empty cache and play it (FOLDER=… keeps it)
+	@$(BIN)/python -m tests.acceptance.guide $(FOLDER)
+
 container: $(DEV_STAMP) ## try every attack at the level `container` with a real podman, where one is installed
 	@$(BIN)/python -m tests.acceptance.container
 

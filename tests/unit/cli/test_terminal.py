@@ -35,7 +35,10 @@ def test_a_stream_prints_harmless_text_and_is_the_same_otherwise() -> None:
 
 def test_every_command_prints_through_it() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pointsman.cli", "workflow", f"no{TITLE}"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pointsman.cli", "answer", "run_1", f"no{TITLE}"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert "\x1b]0;" not in done.stdout + done.stderr
