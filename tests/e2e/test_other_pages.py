@@ -200,6 +200,8 @@ async def test_nobody_is_kept_out(tmp_path: Path, browser: Browser, scheme: Any)
                 await expect(page.locator("dialog")).to_be_visible()
             found += await serious(page, path)
         assert not found, "\n".join(found)
+        await expect(page.locator("[data-contender]")).to_have_count(3)
+        await expect(page.locator(".contenders .chosen")).to_contain_text("PROVEN")
 
 
 async def test_light_and_dark_are_chosen_and_kept(tmp_path: Path, browser: Browser) -> None:

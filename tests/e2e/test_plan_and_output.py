@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
@@ -49,9 +49,22 @@ async def test_a_plan_is_changed_in_place_refused_where_it_is_wrong_and_approved
         forgive(view, "status of 400")
 
 
-async def test_a_plan_is_approved_by_one_click(tmp_path: Path, browser: Browser) -> None:
+async def before_it_asked(route: Route) -> None:
+    """A run as it was before its question."""
+    body = await (await route.fetch()).json()
+    del body["run"]["question"]
+    await route.fulfill(json={"run": {**body["run"], "seq": "1", "attention": "ATTENTION_WORKING"}})
+
+
+async def test_a_page_goes_to_the_plan_that_is_asked_about_later_and_one_click_approves_it(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path) as here, viewed(browser) as view:
         run = await here.plane.asked((await here.plane.submit(review_plan=True)).id)
+        await view.page.route("**/GetRun?*", before_it_asked)
+        page = await view.open(here, f"/runs/{run.id}#review")
+        await expect(page.locator("#run-head h1")).to_contain_text("needs you")
+        await expect(page.locator("#review")).to_be_visible()
         page = await view.open(here, f"/runs/{run.id}")
         await page.get_by_role("button", name="approve", exact=True).click()
         await expect(page.locator("#run-head h1")).to_contain_text("done")

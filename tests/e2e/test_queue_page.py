@@ -12,9 +12,14 @@ from pointsman.services.orchestrator.domain.landing.model import Finding
 from tests.contract.orchestrator.orchestrators import orchestrator
 from tests.contract.orchestrator.test_landing import enqueue, report, taken
 from tests.e2e.consoles import console, viewed
+from tests.e2e.test_polls import LIGHT, looks
 from tests.scenarios.planes import NOBODY
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("browser"), pytest.mark.timeout(150)]
+
+
+LONG = "is <b>this</b> as wanted?\n" + "\n".join(f"{number:x} lines of a log" for number in range(2000)) + "\nthe end"
+FILES = ("a.py", *(f"src/of/a/long/name/{number}.py" for number in range(200)))
 
 
 async def entries(data: Path) -> None:
@@ -24,7 +29,7 @@ async def entries(data: Path) -> None:
         await enqueue(store, 2)
         held = await taken(store)
         assert held is not None
-        await report(store, held, 2, Finding(EntryEvent.PROOF_ASKS, "is <b>this</b> as wanted?", ("a.py",)))
+        await report(store, held, 2, Finding(EntryEvent.PROOF_ASKS, LONG, FILES))
         await enqueue(store, 3, target="release")
 
 
@@ -36,7 +41,11 @@ async def test_entries_are_shown_by_their_queue_answered_and_taken_out(tmp_path:
         await expect(page.locator("#entries h2")).to_have_text(["Into main", "Into release"])
         asking = page.locator('[data-entry="entry_2"]')
         await expect(asking).to_contain_text("proof asks: a.py")
-        await expect(asking.locator("pre")).to_have_text("is <b>this</b> as wanted?")
+        await expect(asking.locator("pre")).to_contain_text("is <b>this</b> as wanted?")
+        heavy = [(url, size) for url, size in await looks(page, "ListEntries", times=2) if size > LIGHT]
+        assert not heavy, heavy
+        await asking.get_by_role("button", name="show all").click()
+        await expect(asking.locator("pre")).to_have_text(LONG)
         await asking.get_by_role("button", name="reject").click()
         await page.get_by_label("Why").fill("not now")
         await page.get_by_role("button", name="Confirm").click()

@@ -56,7 +56,8 @@ class LandingServicer(PredictionServicer):
         found = await self._entries.page(wanted, (int(key[0]), str(key[1])), size)
         last = found[-1] if len(found) == size else None
         token = page_token(last.created_at_us, last.entry.entry_id) if last else ""
-        return pb.ListEntriesResponse(entries=map(encode.landing.entry, found), next_page_token=token)
+        shown = encode.landing.brief if request.brief else encode.landing.entry
+        return pb.ListEntriesResponse(entries=map(shown, found), next_page_token=token)
 
     async def AnswerEntry(self, request: pb.AnswerEntryRequest, caller: Caller) -> pb.AnswerEntryResponse:
         """A person's answer."""

@@ -12,6 +12,7 @@ from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.store.polling import run_of
 
 INTEGRATE = "integrate"
+MOST_BRIEF, MOST_FILES = 8, 3
 
 
 class PredictionServicer:
@@ -61,19 +62,20 @@ class PredictionServicer:
     async def ListPredictions(self, request: pb.ListPredictionsRequest, caller: Caller) -> pb.ListPredictionsResponse:
         """The conflicts that are coming."""
         found = await self._store.predictions.of(caller.project, request.run_id)
+        most, files = (MOST_BRIEF, MOST_FILES) if request.brief else (len(found), None)
         shown = [
             pb.Prediction(
                 run_id=one.run_id,
                 task_id=one.task_id,
                 other_run_id=one.other_run_id,
                 other_task_id=one.other_task_id,
-                files=one.files,
+                files=one.files[:files],
                 seen_at=timestamp(one.at_us),
                 declared=one.declared,
             )
-            for one in found
+            for one in found[:most]
         ]
-        return pb.ListPredictionsResponse(predictions=shown)
+        return pb.ListPredictionsResponse(predictions=shown, left_off=len(found) - len(shown))
 
 
 def _snapshot(one: Snapshot) -> pb.Snapshot:

@@ -89,6 +89,15 @@ test("a line of the stream changes what it says and leaves what it has no room f
   assert.equal(withLine({ ...run, end_reason: "done" }, line).end_reason, "");
 });
 
+test("a work beside others is worth its grade only where it was accepted", async () => {
+  const { contenderWorth } = await from("contenders");
+  const proof = { grade: "GRADE_PROVEN" };
+  assert.equal(contenderWorth({ finding: { accepted: true, proof } }), "PROVEN");
+  assert.equal(contenderWorth({ finding: { accepted: true } }), "passed");
+  assert.equal(contenderWorth({ finding: { accepted: false, proof } }), "refused");
+  assert.equal(contenderWorth({}), "not proven");
+});
+
 test("a line belongs into a list by what it asks, its session and its labels", () => {
   const run = { attention: "ATTENTION_STUCK", session_id: "s1", labels: { team: "a" } };
   const all = { attention: [], labels: {}, session: "" };

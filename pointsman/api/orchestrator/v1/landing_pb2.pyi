@@ -636,10 +636,13 @@ class ListEntriesRequest(_message.Message):
     REPOSITORY_ID_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    BRIEF_FIELD_NUMBER: _builtins.int
     repository_id: _builtins.str
     """Only of this repository."""
     run_id: _builtins.str
     """Only of this run."""
+    brief: _builtins.bool
+    """Whether entries come as a list shows them: without bundle and candidate, with the last eight linked runs, and with long texts and lists of files cut."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___EntryState.ValueType]:
         """Only these states; empty means all."""
@@ -655,10 +658,11 @@ class ListEntriesRequest(_message.Message):
         repository_id: _builtins.str = ...,
         run_id: _builtins.str = ...,
         page: _common_pb2.Page | None = ...,
+        brief: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "repository_id", b"repository_id", "run_id", b"run_id", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brief", b"brief", "page", b"page", "repository_id", b"repository_id", "run_id", b"run_id", "states", b"states"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1496,16 +1500,20 @@ class ListPredictionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RUN_ID_FIELD_NUMBER: _builtins.int
+    BRIEF_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Only of this run; empty means of the project."""
+    brief: _builtins.bool
+    """Whether only the first eight are sent, each with three of its files."""
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
+        brief: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brief", b"brief", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1518,6 +1526,9 @@ class ListPredictionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PREDICTIONS_FIELD_NUMBER: _builtins.int
+    LEFT_OFF_FIELD_NUMBER: _builtins.int
+    left_off: _builtins.int
+    """How many were left off because only the first were asked for."""
     @_builtins.property
     def predictions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Prediction]:
         """Each pair once, in both runs."""
@@ -1526,10 +1537,11 @@ class ListPredictionsResponse(_message.Message):
         self,
         *,
         predictions: _abc.Iterable[Global___Prediction] | None = ...,
+        left_off: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["predictions", b"predictions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left_off", b"left_off", "predictions", b"predictions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

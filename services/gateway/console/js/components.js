@@ -10,8 +10,9 @@ import { rail } from "./phases.js";
 import { PlanView } from "./planedit.js";
 import { questionView } from "./question.js";
 import { entryCard } from "./queue.js";
+import { ReviewView } from "./review.js";
 import { asks } from "./runs.js";
-import { AGENTS, entries, life, NOW, PLAN } from "./samples.js";
+import { AGENTS, attempts, entries, life, NOW, PLAN } from "./samples.js";
 import { TraceView } from "./trace.js";
 import { ATTENTION, PHASES, tone } from "./words.js";
 
@@ -65,7 +66,22 @@ function sample(attention) {
 
 export async function show(main) {
   title("Components");
-  replace(main, h("h1", {}, "Components"), words(), controls(), wholes(), plans(), entriesView());
+  replace(main, h("h1", {}, "Components"), words(), controls(), wholes(), reviews(), plans(), entriesView());
+}
+
+// The review of an attempt in each state, asked about and not.
+function reviews() {
+  const view = (attempt, place) => {
+    const review = new ReviewView();
+    const run = { ...sample(place === 2 ? "NEEDS_YOU" : "WORKING"), acceptance_criteria: [] };
+    review.draw(run, [attempt]);
+    for (const one of review.element.querySelectorAll("[id]")) one.removeAttribute("id");
+    return section(`review-${place}`, `A review: ${attempt.name}`, review.element);
+  };
+  const none = new ReviewView();
+  none.draw({ ...sample("WORKING"), acceptance_criteria: PLAN.tasks[0].acceptance_criteria }, []);
+  for (const one of none.element.querySelectorAll("[id]")) one.removeAttribute("id");
+  return [section("review-none", "A review before any work", none.element), ...attempts().map(view)];
 }
 
 // A plan as it is read and as it is changed, who plays what, and a trace with a fold.
@@ -96,7 +112,7 @@ function entriesView() {
 
 // Chips, what runs ask, grades and phases.
 function words() {
-  const tones = ["good", "bad", "ask", "busy", "dim"];
+  const tones = ["good", "bad", "ask", "busy", "said", "dim"];
   return [
     section(
       "chips",
@@ -184,6 +200,21 @@ function wholes() {
         " ago",
       ),
       nothing("Nothing is here."),
+      nothing("loading"),
+      h(
+        "div",
+        { class: "failure" },
+        h("h3", {}, "This page cannot be shown"),
+        h("p", {}, "Pointsman cannot be reached. This page comes by itself as soon as it can."),
+      ),
+      h(
+        "p",
+        {},
+        ["live", "ready", "reconnecting", "signed out"].map((one) => [
+          h("span", { class: "live", "data-state": one }, one),
+          " ",
+        ]),
+      ),
       h("button", { type: "button", onclick: () => toast("A note that goes away", tone("PROVEN")) }, "toast"),
     ),
   ];

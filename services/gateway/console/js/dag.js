@@ -3,7 +3,7 @@
 
 import { h, svg } from "./dom.js";
 import { curve, ranks, snake } from "./layout.js";
-import { age, plain, tone, word } from "./words.js";
+import { age, clip, plain, tone, word } from "./words.js";
 
 const BOX = { halfWidth: 64, halfHeight: 27 };
 const CELL = { cellWidth: 168, cellHeight: 76, spread: false };
@@ -96,8 +96,4 @@ function box(stage, place) {
     svg("text", { y: 5 }, clip(`${plain(status)}${verdict}${severity}`, 22)),
     svg("text", { y: 19, class: "small" }, clip(rounds || stage.agent_id, 22)),
   );
-}
-
-function clip(text, length) {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }

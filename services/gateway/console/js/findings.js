@@ -41,9 +41,12 @@ export function otherFiles(attempt) {
 // What became of the attempt: each reason once.
 export function verdict(attempt) {
   const grade = gradeName(attempt.finding?.proof?.grade);
-  const reasons = [
-    ...new Set([...(attempt.finding?.proof?.reasons ?? []), ...attempt.judgements.map((one) => one.reason)]),
-  ].filter((one, _place, all) => one && !all.some((other) => other !== one && other.includes(one)));
+  const proven = attempt.finding?.proof?.reasons ?? [];
+  // The verifier's judgement says again what the proof says.
+  const judged = attempt.judgements.filter((one) => !(proven.length && one.judge === "verifier"));
+  const reasons = [...new Set([...proven, ...judged.map((one) => one.reason)])].filter(
+    (one, _place, all) => one && !all.some((other) => other !== one && other.includes(one)),
+  );
   const questions = attempt.finding?.proof?.questions ?? [];
   if (!grade && reasons.length === 0 && questions.length === 0) return null;
   const refused = attempt.status === "rejected";

@@ -126,7 +126,7 @@ export class OutputView {
     this.write(stream, text.replace(COLOURS, ""));
   }
 
-  open(key, { purpose, task_id: task, stage: name, agent_id: agent, epoch }) {
+  open(key, { purpose, task_id: task, stage: name, agent_id: agent, epoch, attempt = 0 }) {
     this.none.hidden = true;
     const lines = h("pre", { tabindex: "0", "aria-label": `Output of ${agent}` });
     const links = h("span", { class: "actions" });
@@ -137,7 +137,20 @@ export class OutputView {
       h(
         "div",
         { class: "bar" },
-        h("h3", {}, about, " ", h("span", { class: "dim" }, "by ", said(agent), `, lease ${epoch}`)),
+        h(
+          "h3",
+          {},
+          about,
+          " ",
+          h(
+            "span",
+            { class: "dim" },
+            "by ",
+            said(agent),
+            attempt > 1 ? `, attempt ${attempt}` : "",
+            `, lease ${epoch}`,
+          ),
+        ),
         links,
       ),
       lines,

@@ -29,6 +29,7 @@ export function openPalette(go) {
   const list = h("ul", { class: "found" });
   const box = h("dialog", { class: "palette", "aria-label": "Go to" }, input, list);
   let timer = 0;
+  let shownFor = "";
   const choose = (path) => {
     box.close();
     go(path);
@@ -49,12 +50,20 @@ export function openPalette(go) {
       ),
     );
     replace(list, pages(text), found);
+    shownFor = text;
+  };
+  // What is chosen is the first of what was found for these words, never of what is still shown for others.
+  const enter = async () => {
+    const text = input.value;
+    clearTimeout(timer);
+    if (shownFor !== text) await find(text);
+    if (shownFor === text) list.querySelector("button")?.click();
   };
   input.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => find(input.value), PAUSE);
   });
-  box.addEventListener("keydown", (event) => walk(event, box, input));
+  box.addEventListener("keydown", (event) => walk(event, box, input, enter));
   box.addEventListener("close", () => box.remove());
   replace(list, pages(""));
   document.body.append(box);
@@ -62,11 +71,11 @@ export function openPalette(go) {
   input.focus();
 }
 
-function walk(event, box, input) {
+function walk(event, box, input, enter) {
   const all = [...box.querySelectorAll("li button")];
   if (event.key === "Enter" && event.target === input) {
     event.preventDefault();
-    all[0]?.click();
+    enter();
   }
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!move || all.length === 0) return;

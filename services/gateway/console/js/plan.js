@@ -4,7 +4,7 @@
 import { h, nothing, svg } from "./dom.js";
 import { curve, ranks, snake } from "./layout.js";
 import { isAboutPlan, questionView } from "./question.js";
-import { gradeName, plain, tone, word } from "./words.js";
+import { clip, gradeName, plain, tone, word } from "./words.js";
 
 const BOX = { halfWidth: 84, halfHeight: 24 };
 const CELL = { cellWidth: 204, cellHeight: 70, spread: false };
@@ -56,8 +56,4 @@ function box(id, place, task, spec) {
       clip([plain(status), grade, task?.attempt > 1 ? `attempt ${task.attempt}` : ""].filter(Boolean).join(" · "), 28),
     ),
   );
-}
-
-function clip(text, length) {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }

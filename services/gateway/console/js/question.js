@@ -7,6 +7,12 @@ import { questionWord, word } from "./words.js";
 
 const ABOUT_PLAN = new Set(["DEBATE", "FEEDBACK_ESCALATED", "REPLAN_LIMIT", "LOW_CONFIDENCE"]);
 
+const ABOUT_WORK = new Set(["ACCEPTANCE", "PIPELINE_ESCALATED"]);
+
+export function isAboutWork(question) {
+  return Boolean(question) && ABOUT_WORK.has(word(question.kind));
+}
+
 export function isAboutPlan(question) {
   return Boolean(question) && ABOUT_PLAN.has(word(question.kind)) && questionWord(question) !== "work failed";
 }

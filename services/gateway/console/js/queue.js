@@ -12,6 +12,8 @@ import { plain, shortId, tone, word } from "./words.js";
 const LOOK_AGAIN = 5000;
 const ENDED = new Set(["LANDED", "REJECTED", "CANCELLED"]);
 const MOST_ENDED = 50;
+// What stands where a text was cut.
+const CUT = "[…]";
 const REPLIES = {
   retry: "It goes back into the queue and is tried again.",
   approve: "What the proof asks is right: it is tried again, and taken.",
@@ -22,27 +24,29 @@ export async function show(main, { signal }) {
   title("Queue");
   const live = h("div", { id: "entries" });
   const coming = h("div", { id: "coming" });
+  const more = h("p", { class: "dim" });
   const ended = h("div", { class: "cards", id: "landed" });
   replace(
     main,
     h("h1", {}, "Queue"),
     live,
-    section("predictions", "Coming conflicts", coming),
+    section("predictions", "Coming conflicts", coming, more),
     section("ended", "Ended", ended),
   );
-  const listed = { service: LANDING, method: "ListEntries", items: "entries", key: (one) => one.id };
-  const entries = new Sweep({ ...listed, size: 3 });
+  const listed = { service: LANDING, method: "ListEntries", items: "entries", request: { brief: true } };
+  const entries = new Sweep({ ...listed, key: (one) => one.id, size: 3 });
   let isFirst = true;
   const look = async () => {
     if (document.querySelector("dialog")) return;
-    const [{ predictions }] = await Promise.all([
-      read(LANDING, "ListPredictions"),
+    const [{ predictions, left_off: leftOff }] = await Promise.all([
+      read(LANDING, "ListPredictions", { brief: true }),
       isFirst ? entries.load() : entries.look(),
     ]);
     isFirst = false;
     if (signal.aborted) return;
     drawEntries(live, ended, entries.list, () => look());
     drawComing(coming, predictions);
+    replace(more, leftOff ? `and ${leftOff} more` : "");
   };
   await poll(LOOK_AGAIN, signal, look);
 }
@@ -106,7 +110,7 @@ export function entryCard(entry, done) {
       h("span", { class: "dim" }, `${targetOf(entry)}, round ${entry.rounds}, `, ago(entry.updated_at), " ago"),
     ),
     lines.map((line) => h("p", {}, line)),
-    entry.finding && !entry.landed_commit ? finding(entry.finding) : null,
+    entry.finding && !entry.landed_commit ? finding(entry.finding, entry.id) : null,
     h("div", { class: "actions" }, buttons(entry, state, done)),
   );
 }
@@ -118,13 +122,27 @@ function outside(url) {
     : said(url);
 }
 
-function finding({ kind, text, files, untrusted }) {
+// A list has the beginning of what was found; all of it comes when somebody asks for it.
+function finding({ kind, text, files, untrusted }, id) {
+  const words = h("pre", { tabindex: "0" }, text);
+  const all = h("button", { type: "button", class: "quiet", onclick: () => showAll(id, words, all) }, "show all");
   return h(
     "details",
     { open: true },
-    h("summary", {}, `${plain(kind)}${untrusted ? ", words of the forge" : ""}: ${files.slice(0, 8).join(", ")}`),
-    text ? h("pre", { tabindex: "0" }, text.split("\n").slice(0, 40).join("\n")) : null,
+    h("summary", {}, `${plain(kind)}${untrusted ? ", words of the forge" : ""}: ${files.join(", ")}`),
+    text ? words : null,
+    text.includes(CUT) ? all : null,
   );
+}
+
+async function showAll(id, words, button) {
+  try {
+    const { entry } = await read(LANDING, "GetEntry", { entry_id: id });
+    replace(words, entry.finding?.text ?? "");
+    button.remove();
+  } catch (error) {
+    toast(error.message, "bad");
+  }
 }
 
 function buttons(entry, state, done) {

@@ -4,6 +4,7 @@
 import { askAnswer } from "./actions.js";
 import { textOf } from "./artifact.js";
 import { claimsView } from "./claims.js";
+import { contendersView } from "./contenders.js";
 import { comparedView, diffView } from "./diff.js";
 import { ago, claimed, h, nothing, replace, said } from "./dom.js";
 import {
@@ -18,9 +19,8 @@ import {
   wantedView,
 } from "./findings.js";
 import { comparePatches, isTest, parsePatch } from "./patch.js";
+import { isAboutWork } from "./question.js";
 import { word } from "./words.js";
-
-const ABOUT_WORK = new Set(["ACCEPTANCE", "PIPELINE_ESCALATED"]);
 
 export class ReviewView {
   run;
@@ -55,7 +55,7 @@ export class ReviewView {
   draw(run, attempts) {
     Object.assign(this, { run, attempts });
     const byTask = Map.groupBy ? Map.groupBy(attempts, (one) => one.task_id) : grouped(attempts);
-    const asked = run.question && ABOUT_WORK.has(word(run.question.kind)) ? run.question.subjects : [];
+    const asked = isAboutWork(run.question) ? run.question.subjects : [];
     if (!byTask.has(this.task))
       this.task = [...byTask.keys()].find((id) => asked.includes(id)) ?? [...byTask.keys()].at(-1) ?? "";
     this.drawTasks(byTask);
@@ -143,6 +143,7 @@ export class ReviewView {
         risks.length ? [" · risks: ", said(risks.join("; "))] : null,
       ),
       verdict(latest),
+      contendersView(latest),
     );
   }
 

@@ -7,6 +7,7 @@ import { counts, onCounts, title } from "./counts.js";
 import { ago, chip, h, here, link, nothing, replace, said, toast } from "./dom.js";
 import { RunFeed } from "./feed.js";
 import { onKey } from "./keys.js";
+import { isAboutWork } from "./question.js";
 import { savedViews } from "./views.js";
 import { VirtualTable } from "./virtual.js";
 import { ATTENTION, gradeName, money, phaseOf, plain, questionWord, shortId, tone, word } from "./words.js";
@@ -280,7 +281,7 @@ function spent(run) {
 function next(run) {
   const name = word(run.attention);
   const path = `/runs/${encodeURIComponent(run.id)}`;
-  if (name === "NEEDS_YOU") return link(`${path}#review`, "Review");
+  if (name === "NEEDS_YOU") return link(path, isAboutWork(run.question) ? "Review" : "Answer");
   if (name === "STUCK") return link("/agents", "Agents");
   if (name === "FAILED" || name === "CANCELLED") return link(`/new?from=${encodeURIComponent(run.id)}`, "Again");
   return name === "WORKING" ? link(`${path}#output`, "Output") : link(`${path}#review`, "Proof");

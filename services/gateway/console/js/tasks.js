@@ -3,7 +3,7 @@
 
 import { pipelineView } from "./dag.js";
 import { chip, h, nothing, replace, table, titled } from "./dom.js";
-import { gradeName, plain, tone, word } from "./words.js";
+import { clip, gradeName, plain, tone, word } from "./words.js";
 
 const COLUMNS = ["Task", "Run", "Workflow", "Depends on", "Blocked by", "Attempt", "Stages"];
 
@@ -17,8 +17,7 @@ export class TasksView {
     this.pipeline = h("div", { id: "pipeline" });
     this.chosen = "";
     this.list = table("task-table", "Tasks", COLUMNS, this.table);
-    this.none = nothing("There is no plan yet.");
-    this.element = h("div", {}, this.none, this.list, this.pipeline);
+    this.element = h("div", {}, this.list, this.pipeline);
   }
 
   draw(run, planned, pipelines, agents) {
@@ -26,7 +25,6 @@ export class TasksView {
     const byId = new Map(planned.map((task) => [task.spec.task_id, task]));
     const known = new Map(run.tasks.map((task) => [task.task_id, task]));
     const ids = [...new Set([...known.keys(), ...byId.keys()])];
-    this.none.hidden = ids.length > 0;
     this.list.hidden = this.pipeline.hidden = ids.length === 0;
     replace(
       this.table,
@@ -60,7 +58,7 @@ export class TasksView {
         {},
         task ? chip(task.status, tone(task.status)) : "",
         task && gradeName(task.grade) ? [" ", chip(gradeName(task.grade), tone(gradeName(task.grade)))] : null,
-        task?.rejection ? h("p", { class: "dim" }, task.rejection) : null,
+        task?.rejection ? h("p", { class: "dim", title: task.rejection }, clip(task.rejection, 160)) : null,
       ),
       h(
         "td",

@@ -295,6 +295,10 @@ export function facts(value, depth = 0) {
   });
 }
 
+export function clip(text, length) {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}
+
 export function shortId(id) {
   return id.length > 20 && !id.includes(" ") ? `${id.slice(0, 8)}…${id.slice(-6)}` : id;
 }

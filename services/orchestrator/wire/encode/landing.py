@@ -1,5 +1,6 @@
 """Entries of merge queues."""
 
+from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.rpc.paging import timestamp
@@ -9,6 +10,8 @@ from pointsman.services.orchestrator.domain.views import EntryView
 from pointsman.services.orchestrator.wire import enums
 
 BUNDLE_TYPE = "application/x-git-bundle"
+LINE_LENGTH, MOST_LINKS, MOST_FILES, MOST_PATH = 300, 8, 4, 120
+"""What an entry of a list has room for."""
 _WAITS = {
     EntryState.QUEUED: "the integrator: `pointsman queue work` in the repository",
     EntryState.PROVING: "the proof on the tip of the target",
@@ -45,6 +48,23 @@ def entry(view: EntryView) -> pb.Entry:
         updated_at=timestamp(view.updated_at_us),
     )
     _add_parts(message, it)
+    return message
+
+
+def brief(view: EntryView) -> pb.Entry:
+    """An entry in a list: bounded, whatever its findings say."""
+    message = entry(view)
+    message.ClearField("bundle")
+    message.ClearField("candidate")
+    message.title, message.end_reason = message.title[:LINE_LENGTH], message.end_reason[:LINE_LENGTH]
+    del message.links[:-MOST_LINKS]
+    if message.HasField("finding"):
+        finding = message.finding
+        finding.text = excerpt(finding.text, LINE_LENGTH)
+        finding.ClearField("other_run_ids")
+        shown = [path[:MOST_PATH] for path in finding.files[:MOST_FILES]]
+        finding.ClearField("files")
+        finding.files.extend(shown)
     return message
 
 
