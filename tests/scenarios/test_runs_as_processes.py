@@ -6,6 +6,9 @@ from pathlib import Path
 from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.orchestrator.v1 import schedule_pb2 as schedule
+from pointsman.api.orchestrator.v1.schedule_pb2_grpc import ScheduleServiceStub
+from tests.helpers.eventually import eventually
 from tests.scenarios.planes import Plane, clients
 from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
@@ -63,6 +66,31 @@ async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(tmp_
                 assert waiting.waiting_for.kind == runs.WAIT_KIND_PEER
                 await asyncio.to_thread(group.start, context)
                 await _all_complete(here, [run.id])
+
+
+async def test_a_schedule_starts_each_run_once_whichever_service_is_killed(tmp_path: Path) -> None:
+    deaths = ("orchestrator", "router", "orchestrator")
+    with processes(tmp_path, **mocked()) as group:
+        async with group.channel() as channel:
+            here, schedules = clients(channel), ScheduleServiceStub(channel)
+            spec = schedule.ScheduleSpec(cron="0 3 1 1 *", overlap=schedule.OVERLAP_POLICY_ALLOW)
+            order = pb.SubmitRequest(request_id="x", message="Fix the test in src/a.py")
+            request = schedule.CreateScheduleRequest(request_id="nightly", spec=spec, order=order)
+            made = (await schedules.CreateSchedule(request)).schedule
+            for number, context in enumerate(deaths):
+                now = schedule.TriggerScheduleRequest(request_id=f"now-{number}", schedule_id=made.id)
+                await schedules.TriggerSchedule(now, wait_for_ready=True)
+                await asyncio.to_thread(_kill_and_restart, group, context)
+
+            async def over() -> bool:
+                told = await schedules.GetSchedule(
+                    schedule.GetScheduleRequest(schedule_id=made.id), wait_for_ready=True
+                )
+                return [one.outcome for one in told.schedule.starts] == ["COMPLETE"] * len(deaths)
+
+            await eventually(over, 50)
+            listed = await here.runs.ListRuns(pb.ListRunsRequest(labels={"schedule": made.id}))
+            assert len(listed.runs) == len(deaths)
 
 
 async def _all_complete(here: Plane, started: list[str]) -> None:
