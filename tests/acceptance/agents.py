@@ -81,6 +81,15 @@ def _qwen(url: str, home: Path) -> Variables:
     return {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY, "OPENAI_MODEL": "scripted"}
 
 
+def _cline(url: str, home: Path) -> Variables:
+    name = "cline"
+    chosen = {"provider": name, "apiKey": KEY, "model": "scripted", "baseUrl": f"{url}/v1"}
+    entry = {"settings": chosen, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    stored = {"version": 1, "lastUsedProvider": name, "modes": {}, "providers": {name: entry}}
+    _write(home / ".cline/data/settings/providers.json", json.dumps(stored))
+    return {"CLINE_API_KEY": KEY}
+
+
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -98,6 +107,7 @@ PROGRAMS = {
     "codex-acp": Program("@zed-industries/codex-acp", _codex, speaks_as="codex"),
     "gemini-acp": Program("@google/gemini-cli", _gemini, command="gemini", speaks_as="gemini"),
     "opencode-acp": Program("opencode-ai", _opencode, command="opencode", speaks_as="opencode"),
+    "cline-acp": Program("cline", _cline, command="cline", speaks_as="cline"),
     "qwen-acp": Program("@qwen-code/qwen-code", _qwen, command="qwen", speaks_as="qwen"),
 }
 

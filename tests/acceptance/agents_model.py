@@ -163,6 +163,19 @@ def qwen(asked: Asked) -> list[Say]:
     ]
 
 
+def cline(asked: Asked) -> list[Say]:
+    """The shell for everything: each command is one text."""
+    edited = (
+        f"import pathlib; p = pathlib.Path({asked.file!r}); p.write_text(p.read_text().replace({BEFORE!r}, {AFTER!r}))"
+    )
+    lines = (
+        shlex.join(("python3", "-c", edited)),
+        prove(),
+        f"printf %s {shlex.quote(asked.claims())} > {shlex.quote(asked.claims_file)}",
+    )
+    return [Say(tool="run_commands", arguments={"commands": [line]}) for line in lines]
+
+
 def aider(asked: Asked) -> list[Say]:
     """It has no tools: edits in its own format, of the file and of the three that it leaves."""
     evidence = json.dumps([{"id": "E1", "kind": "COMMAND", "command": PROOF, "exit_code": 0}])
@@ -184,6 +197,7 @@ SCRIPTS: dict[str, Callable[[Asked], list[Say]]] = {
     "aider": aider,
     "opencode": opencode,
     "qwen": qwen,
+    "cline": cline,
 }
 
 
