@@ -38,7 +38,7 @@ async def _heads_of(repository_id: str, folder: Path, share: int) -> Iterable[Br
             "--format=%(HEAD)%(objectname) %(refname:short)",
             "refs/heads",
         )
-    except GitFailed:
+    except (GitFailed, OSError):
         return ()
     lines = sorted((line for line in listed.splitlines() if line), key=_rank)
     heads = (line.lstrip("* ").split(" ", 1) for line in lines)

@@ -71,7 +71,7 @@ async def _offer(repository_id: str, folder: Path) -> pb.OfferedRepository | Non
         head = await text(folder, "rev-parse", "HEAD")
         branch = await text(folder, "branch", "--show-current")
         proof = (await project_at(folder, head)).proof.verify
-    except (GitFailed, InvalidProjectFile):
+    except (GitFailed, InvalidProjectFile, OSError):
         return None
     commands = [command.text for command in proof]
     is_short = len(commands) <= MAX_COMMANDS and all(len(one) <= MAX_COMMAND for one in commands)

@@ -11,8 +11,9 @@ from tests.unit.worker.repositories import repository
 
 async def test_a_verifier_says_name_branch_head_and_proof_and_nobody_else_does(tmp_path: Path) -> None:
     head = await repository(tmp_path / "shop", {"pointsman.toml": '[proof]\nverify = ["make test"]\n'})
-    (tmp_path / "gone").mkdir()
-    reach = Reach(("one",), offers=CheckedOut({"one": tmp_path / "shop", "two": tmp_path / "gone"}).offers)
+    (tmp_path / "empty").mkdir()
+    folders = {"one": tmp_path / "shop", "two": tmp_path / "empty", "three": tmp_path / "removed"}
+    reach = Reach(("one",), offers=CheckedOut(folders).offers)
     (offer,) = (await reach.wanted(assignments.CAPABILITY_VERIFY, NOT_BILLED)).repositories
     assert (offer.id, offer.name, offer.branch, offer.head) == ("one", "shop", "main", head)
     assert list(offer.verify) == ["make test"]
