@@ -249,10 +249,10 @@ class Wanted(_message.Message):
     MAX_LEASES_FIELD_NUMBER: _builtins.int
     RUN_IDS_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
-    FIRST_RUN_IDS_FIELD_NUMBER: _builtins.int
-    REPOSITORIES_FIELD_NUMBER: _builtins.int
     INSTEAD_OF_FIELD_NUMBER: _builtins.int
     HEADS_FIELD_NUMBER: _builtins.int
+    FIRST_RUN_IDS_FIELD_NUMBER: _builtins.int
+    REPOSITORIES_FIELD_NUMBER: _builtins.int
     max_leases: _builtins.int
     """How many leases at the most; 0 means 1."""
     account: _builtins.str
@@ -270,20 +270,20 @@ class Wanted(_message.Message):
         """The runs it works for, and for no other; empty means every run whose work is not reserved."""
 
     @_builtins.property
-    def first_run_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The runs whose work it is given first; that of other runs where these have none for it."""
-
-    @_builtins.property
-    def repositories(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedRepository]:
-        """What people should know of the repositories it has. Taken from verifiers alone, who are trusted with more: whoever may name a commit here proposes it to people as the place to start from."""
-
-    @_builtins.property
     def instead_of(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """It takes over for others: it is given work only while all of these accounts are paused."""
 
     @_builtins.property
     def heads(self) -> _containers.RepeatedCompositeFieldContainer[Global___BranchHead]:
         """Where the branches of its repositories are. Only what a principal that may verify says counts: nobody else chooses the commit that work is judged against."""
+
+    @_builtins.property
+    def first_run_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The runs whose work it is given first; that of other runs where these have none for it."""
+
+    @_builtins.property
+    def repositories(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedRepository]:
+        """What people should know of the repositories it has. Taken from verifiers alone, who are trusted with more: whoever may name a commit here proposes it to people as the place to start from."""
 
     def __init__(
         self,
@@ -293,10 +293,10 @@ class Wanted(_message.Message):
         max_leases: _builtins.int = ...,
         run_ids: _abc.Iterable[_builtins.str] | None = ...,
         account: _builtins.str = ...,
-        first_run_ids: _abc.Iterable[_builtins.str] | None = ...,
-        repositories: _abc.Iterable[Global___OfferedRepository] | None = ...,
         instead_of: _abc.Iterable[_builtins.str] | None = ...,
         heads: _abc.Iterable[Global___BranchHead] | None = ...,
+        first_run_ids: _abc.Iterable[_builtins.str] | None = ...,
+        repositories: _abc.Iterable[Global___OfferedRepository] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

@@ -35,44 +35,28 @@ export const PLAN = {
 
 const DIGEST = "0".repeat(64);
 
-// An attempt in each state; the last was chosen among three.
-export function attempts() {
-  const claims = [{ id: "C1", statement: "it works", evidence_ids: ["E1"], criterion_ids: ["V1"] }];
-  const said = { id: "E1", kind: "EVIDENCE_KIND_COMMAND", command: ["make", "check"], exit_code: 0, path: "", url: "" };
-  const work = {
-    claims,
-    evidence: [{ ...said, excerpt: "ok", digest: DIGEST, tree_hash: "", captured_at: "" }],
-    changed_files: [{ path: "src/parser.py", change: "FILE_CHANGE_MODIFIED" }],
-  };
-  const criterion = (passed, code, detail = "") => ({
-    criterion_id: "V1",
-    passed,
-    detail,
-    evidence: { ...said, exit_code: code },
-  });
-  const proof = (grade, more = {}) => ({
-    grade,
-    reasons: [],
-    questions: [],
-    risks: [],
-    commands: [],
-    protected_changes: [],
-    ...more,
-  });
-  const finding = (accepted, criteria, proved) => ({
-    accepted,
-    criteria,
-    claims: [],
-    conflicts: [],
-    proof: { changed_files: [], isolation: "namespaces", ...proved },
-  });
-  const refused = finding(
-    false,
-    [criterion(false, 0, "tests fail with the base's files")],
-    proof("GRADE_UNSPECIFIED", { reasons: ["tests fail with the base's files and only changed tests hide it"] }),
-  );
-  const proven = finding(true, [criterion(true, 0)], proof("GRADE_PROVEN"));
-  const one = (name, status, more = {}) => ({
+const SAID = { id: "E1", kind: "EVIDENCE_KIND_COMMAND", command: ["make", "check"], exit_code: 0, path: "", url: "" };
+const WORK = {
+  claims: [{ id: "C1", statement: "it works", evidence_ids: ["E1"], criterion_ids: ["V1"] }],
+  evidence: [{ ...SAID, excerpt: "ok", digest: DIGEST, tree_hash: "", captured_at: "" }],
+  changed_files: [{ path: "src/parser.py", change: "FILE_CHANGE_MODIFIED" }],
+};
+
+function criterion(passed, code, detail = "") {
+  return { criterion_id: "V1", passed, detail, evidence: { ...SAID, exit_code: code } };
+}
+
+function proof(grade, more = {}) {
+  return { grade, reasons: [], questions: [], risks: [], commands: [], protected_changes: [], ...more };
+}
+
+function finding(accepted, criteria, proved) {
+  const shown = { changed_files: [], isolation: "namespaces", ...proved };
+  return { accepted, criteria, claims: [], conflicts: [], proof: shown };
+}
+
+function attempt(name, status, more = {}) {
+  return {
     task_id: "T1",
     name,
     attempt: 1,
@@ -82,22 +66,32 @@ export function attempts() {
     setbacks: [],
     started_at: NOW(),
     status,
-    work,
+    work: WORK,
     contenders: [],
     ...more,
-  });
+  };
+}
+
+// An attempt in each state; the last was chosen among three.
+export function attempts() {
+  const refused = finding(
+    false,
+    [criterion(false, 0, "tests fail with the base's files")],
+    proof("GRADE_UNSPECIFIED", { reasons: ["tests fail with the base's files and only changed tests hide it"] }),
+  );
+  const proven = finding(true, [criterion(true, 0)], proof("GRADE_PROVEN"));
   const asks = finding(true, [criterion(true, 2)], proof("GRADE_UNBROKEN", { questions: ["one test was changed"] }));
   const contenders = [
-    { number: 1, author: "vm-coder-1", work, finding: refused, chosen: false, reason: "V1 does not hold" },
-    { number: 2, author: "vm-coder-2", work, finding: proven, chosen: true, reason: "" },
-    { number: 3, author: "vm-coder-3", work, chosen: false, reason: "" },
+    { number: 1, author: "vm-coder-1", work: WORK, finding: refused, chosen: false, reason: "V1 does not hold" },
+    { number: 2, author: "vm-coder-2", work: WORK, finding: proven, chosen: true, reason: "" },
+    { number: 3, author: "vm-coder-3", work: WORK, chosen: false, reason: "" },
   ];
   return [
-    one("handed in, not proven yet", "running"),
-    one("caught and refused", "rejected", { finding: refused }),
-    one("held back by a question", "reviewing", { finding: asks }),
-    one("accepted and proven", "accepted", { finding: proven }),
-    one("chosen among three", "accepted", { finding: proven, contenders }),
+    attempt("handed in, not proven yet", "running"),
+    attempt("caught and refused", "rejected", { finding: refused }),
+    attempt("held back by a question", "reviewing", { finding: asks }),
+    attempt("accepted and proven", "accepted", { finding: proven }),
+    attempt("chosen among three", "accepted", { finding: proven, contenders }),
   ];
 }
 
