@@ -98,6 +98,7 @@ async def picture_the_list(browser: Browser, data: Path) -> None:
         await some_runs(here)
         page = await view.open(here, "/runs")
         await page.locator(".vspace .vrow").nth(5).wait_for()
+        await page.locator("#people-count").wait_for()  # counts are asked for after the first view
         await page.screenshot(path=FOLDER / "runs.png")
 
 
