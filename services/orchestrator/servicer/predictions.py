@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.core.caller import Caller
-from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 from pointsman.services.chassis.rpc.paging import seconds_of, timestamp
 from pointsman.services.orchestrator.domain.views import Prediction, Snapshot
 from pointsman.services.orchestrator.servicer.holders import granted, holder_of, lease_key
@@ -28,15 +28,20 @@ class PredictionServicer:
         tree = (it.base_commit, it.commit, it.bundle)
         snapshot = Snapshot(request.lease.assignment_id, run_id, *tree, it.task_id, tuple(it.declared_files))
 
-        def job(connection: Connection) -> bool:
+        def job(connection: Connection) -> Refusal | None:
             _, lost = self._store.matcher.renew(connection, holder, [key], granted(caller))
-            if not lost:
-                self._store.predictions.put(connection, caller.project, request.repository_id, snapshot)
-            return not lost
+            if lost:
+                metadata = {"kind": "assignment", "id": key.assignment_id}
+                return Refusal(
+                    Reason.LEASE_LOST, "the lease is not yours any more; stop working on it", metadata=metadata
+                )
+            if self._store.matcher.repository_of(connection, key) != request.repository_id:
+                return invalid_field("repository_id", "the assignment is about another repository; name its own")
+            self._store.predictions.put(connection, caller.project, request.repository_id, snapshot)
+            return None
 
-        if not await self._store.store.write(job):
-            metadata = {"kind": "assignment", "id": request.lease.assignment_id}
-            raise Refusal(Reason.LEASE_LOST, "the lease is not yours any more; stop working on it", metadata=metadata)
+        if (refusal := await self._store.store.write(job)) is not None:
+            raise refusal
         return pb.PutSnapshotResponse()
 
     async def ListSnapshots(self, request: pb.ListSnapshotsRequest, caller: Caller) -> pb.ListSnapshotsResponse:

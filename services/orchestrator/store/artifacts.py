@@ -13,7 +13,7 @@ from typing import IO
 from sqlalchemy import Connection, MetaData, bindparam, case, delete, exists, func, select, text, update
 
 from pointsman.services.chassis.core.clock import to_us
-from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.errors import Reason, Refusal, not_found
 from pointsman.services.chassis.storage.dialect import any_of, bind_list, insert_or_ignore, upsert
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.store import tables
@@ -103,6 +103,10 @@ class Artifacts:
             .where(self.table.c.project == bindparam("of_project"), self.table.c.sha256 == bindparam("of_sha256"))
             .values(artifact_class=HELD_OUT)
         )
+        entities = store.tables.entities.c
+        self._run = select(entities.entity_id).where(
+            entities.entity_id == bindparam("run_id"), entities.project == bindparam("project")
+        )
         size_bytes = self.table.c.size_bytes
         own_bytes = case((self.table.c.principal == bindparam("principal"), size_bytes), else_=0)
         self._stored_bytes = select(
@@ -157,7 +161,10 @@ class Artifacts:
             if quota != NO_QUOTA and self._store.database.is_postgresql:
                 connection.execute(QUOTA_LOCK, {"project": artifact.project})
             is_known = connection.execute(self._known, key).first() is not None
-            if not is_known and (refusal := self._beyond(connection, artifact, quota)) is not None:
+            refusal = self._no_run(connection, artifact) or (
+                None if is_known else self._beyond(connection, artifact, quota)
+            )
+            if refusal is not None:
                 return refusal
             connection.execute(self._insert, {**key, **facts, "created_at_us": created_at_us, "artifact_class": ""})
             if artifact.is_held_out:
@@ -173,6 +180,13 @@ class Artifacts:
             return None
 
         return job
+
+    def _no_run(self, connection: Connection, artifact: Artifact) -> Refusal | None:
+        """The refusal of a body for a run that is not there: nothing would ever forget it."""
+        named = {"project": artifact.project, "run_id": artifact.run_id}
+        if not artifact.run_id or connection.execute(self._run, named).first() is not None:
+            return None
+        return not_found("run", artifact.run_id)
 
     def _beyond(self, connection: Connection, artifact: Artifact, quota: Quota) -> Refusal | None:
         """The refusal of a body that would pass the project's quota, or its principal's."""

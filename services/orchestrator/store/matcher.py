@@ -33,6 +33,7 @@ from pointsman.services.orchestrator.store.polling import (
     held_by,
     is_first_for,
     kinds_wanted,
+    run_of,
 )
 from pointsman.services.orchestrator.store.queue import Kind, Queue
 
@@ -288,6 +289,11 @@ class AssignmentMatcher:
             if connection.execute(self._sql.renew, parameters).rowcount != 1:
                 lost.append(key.assignment_id)
         return until_us, lost
+
+    def repository_of(self, connection: Connection, key: LeaseKey) -> str:
+        """The repository of an assignment; empty where it has none."""
+        named = {"of_entity": run_of(key.assignment_id), "of_assignment": key.assignment_id}
+        return str(connection.execute(self._sql.repository, named).scalar() or "")
 
     def give_back(
         self, connection: Connection, holder: Holder, key: LeaseKey, limit: ProviderLimit | None = None

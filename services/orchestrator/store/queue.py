@@ -75,6 +75,7 @@ class Queue:
         self.give_back = held.values(
             status=OPEN, agent_id="", poll_id="", lease_until_us=0, attempt=columns.attempt - 1
         )
+        self.repository = select(columns.repository_id).where(mine)
         self.busy = (
             select(columns.project, func.count().label("held"))
             .where(columns.status == LEASED)

@@ -139,6 +139,18 @@ async def _is_stored(store: OrchestratorStore, body: bytes) -> bool:
     return await store.artifacts.chunk("local", reference(body).sha256, 0) is not None
 
 
+async def test_a_body_for_a_run_that_is_not_there_is_refused(database_url: str) -> None:
+    async def parts(body: bytes) -> AsyncIterator[artifact.PutRequest]:
+        yield artifact.PutRequest(start=artifact.PutStart(artifact=reference(body), run_id="run_of_nobody"))
+        yield artifact.PutRequest(chunk=body)
+
+    async with orchestrator(database_url) as store:
+        servicer = ArtifactServicer(store, LARGEST)
+        with pytest.raises(Refusal) as caught:
+            await servicer.Put(parts(b"for ever"), caller())
+        assert caught.value.reason is Reason.NOT_FOUND
+
+
 AGENT = frozenset({Role.AGENT, Role.VIEWER})
 WHO = {
     "operator": Caller("operator", "local", AGENT | {Role.OPERATOR}),

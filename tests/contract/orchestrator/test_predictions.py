@@ -7,6 +7,7 @@ from typing import Any
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.api.orchestrator.v1.landing_pb2_grpc import LandingServiceStub
+from pointsman.api.orchestrator.v1.run_pb2 import Repository
 from pointsman.services.chassis.core.errors import Reason
 from pointsman.services.orchestrator.domain.views import Prediction, Snapshot
 from pointsman.services.orchestrator.store.predictions import FRESH_US, MAX_ANSWER_BYTES, MAX_SNAPSHOTS
@@ -98,8 +99,9 @@ async def test_only_the_holder_of_a_lease_puts_its_tree_and_the_run_is_that_of_t
 ) -> None:
     async with plane(tmp_path, NOBODY, database_url) as here:
         landing: Any = LandingServiceStub(here.channel)
-        run = await here.submit()
-        lease = await poll(here, "ada", RESEARCH)
+        run = await here.submit(repository=Repository(id="repository", base_commit="b" * 40))
+        wanted = agent.Wanted(capabilities=RESEARCH.capabilities, repository_ids=["repository"])
+        lease = await poll(here, "ada", wanted)
         snapshot = pb.Snapshot(run_id="run_of_somebody_else", base_commit="b" * 40, commit="c" * 40, bundle=b"bundle")
 
         def asked(request_id: str, **changes: Any) -> pb.PutSnapshotRequest:
@@ -113,6 +115,9 @@ async def test_only_the_holder_of_a_lease_puts_its_tree_and_the_run_is_that_of_t
         wrongs: list[dict[str, Any]] = [{"secret": "another"}, {"epoch": 9}, {"assignment_id": f"{run.id}.a99"}]
         for number, wrong in enumerate(wrongs):
             assert await reason_of(landing.PutSnapshot(asked(f"w{number}", **wrong))) is Reason.LEASE_LOST
+        foreign = asked("foreign")
+        foreign.repository_id = "another"
+        assert await reason_of(landing.PutSnapshot(foreign)) is Reason.INVALID_FIELD
         await landing.PutSnapshot(asked("right"))
         found = await landing.ListSnapshots(pb.ListSnapshotsRequest(repository_id="repository"))
         assert [(one.run_id, one.bundle) for one in found.snapshots] == [(run.id, b"bundle")]

@@ -52,7 +52,7 @@ class ArtifactServiceServicer:
     """
 
     def Put(self, request_iterator, context):
-        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which).
+        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), NOT_FOUND (the run is not there), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -17,7 +17,7 @@ class ArtifactServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Put: _aio.StreamUnaryMultiCallable[_artifact_pb2.PutRequest, _artifact_pb2.PutResponse]
-    """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which)."""
+    """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), NOT_FOUND (the run is not there), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which)."""
     Get: _aio.UnaryStreamMultiCallable[_artifact_pb2.GetRequest, _artifact_pb2.GetResponse]
     """Get streams a body in chunks of at most 1 MiB. Errors: NOT_FOUND (no such artifact in this project), PERMISSION_DENIED (its class is not for the caller)."""
 
@@ -30,7 +30,7 @@ class ArtifactServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _abc.AsyncIterator[_artifact_pb2.PutRequest],
         context: _aio.ServicerContext[_abc.AsyncIterator[_artifact_pb2.PutRequest], _abc.Awaitable[_artifact_pb2.PutResponse]],
     ) -> _abc.Awaitable[_artifact_pb2.PutResponse]:
-        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which)."""
+        """Put stores a body sent in chunks: first one `start`, then `chunk`s. Errors: INVALID_FIELD (no start, too large, digest or size do not match), NOT_FOUND (the run is not there), PERMISSION_DENIED (a class that the caller may not put), OVERLOADED (too much is on its way at once, or the project's stored artifacts would pass their quota; the text says which)."""
 
     @_abc_1.abstractmethod
     def Get(

@@ -180,7 +180,7 @@ class LandingServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PutSnapshot(self, request, context):
-        """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large).
+        """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large, or another repository than that of the assignment).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

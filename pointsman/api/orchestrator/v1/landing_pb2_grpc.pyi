@@ -35,7 +35,7 @@ class LandingServiceStub:
     ReportEntry: _aio.UnaryUnaryMultiCallable[_landing_pb2.ReportEntryRequest, _landing_pb2.ReportEntryResponse]
     """ReportEntry says what the integrator found or did. Errors: NOT_FOUND (no such entry), LEASE_LOST (an older epoch), STATE_FORBIDS (the entry's state knows no such report, or the commit was not proven), PERMISSION_DENIED (the capability `integrate` was not granted)."""
     PutSnapshot: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutSnapshotRequest, _landing_pb2.PutSnapshotResponse]
-    """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large)."""
+    """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large, or another repository than that of the assignment)."""
     ListSnapshots: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListSnapshotsRequest, _landing_pb2.ListSnapshotsResponse]
     """ListSnapshots returns the trees of the last ten minutes of live runs, for the integrator, waiting for a new one if asked to. Errors: PERMISSION_DENIED (the capability `integrate` was not granted)."""
     PutPredictions: _aio.UnaryUnaryMultiCallable[_landing_pb2.PutPredictionsRequest, _landing_pb2.PutPredictionsResponse]
@@ -128,7 +128,7 @@ class LandingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _landing_pb2.PutSnapshotRequest,
         context: _aio.ServicerContext[_landing_pb2.PutSnapshotRequest, _abc.Awaitable[_landing_pb2.PutSnapshotResponse]],
     ) -> _abc.Awaitable[_landing_pb2.PutSnapshotResponse]:
-        """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large)."""
+        """PutSnapshot keeps the present tree of an assignment, instead of the one before, so that coming conflicts are seen. Errors: LEASE_LOST (the lease is not the caller's), INVALID_FIELD (bundle too large, or another repository than that of the assignment)."""
 
     @_abc_1.abstractmethod
     def ListSnapshots(
