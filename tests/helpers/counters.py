@@ -17,6 +17,7 @@ from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.engine.journal import Transition, broken_links
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
+from pointsman.services.chassis.storage.notifications import ANY
 from pointsman.services.chassis.storage.store import Store
 from tests.helpers.counter import MACHINE, Counter, CounterStore
 from tests.helpers.limits import scaled
@@ -31,12 +32,15 @@ def a_caller(request_id: str = "", project: str = "local", fingerprint: str = "s
 
 @asynccontextmanager
 async def opened(url: str, clock: Clock | None = None, *, listens: bool = False) -> AsyncIterator[CounterStore]:
-    """A counter store as one replica has it, without its loops; it hears of other replicas only if it listens."""
+    """A counter store as one replica has it, without its loops; if it listens, it already does at the first line."""
     database = Database(url, "counter", clock)
     await asyncio.to_thread(migrate, database, None)
     counters = CounterStore(database)
     if listens:
-        counters.store.start()
+        with counters.store.hub.subscribed(ANY) as listening:
+            counters.store.start()
+            if counters.store.notify_batcher is not None:
+                await listening.wait()
     else:
         counters.store.hub.bind()
         database.synchronise_clock()

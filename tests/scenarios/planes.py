@@ -1,6 +1,6 @@
 """The whole control plane for a scenario: four real services, real gRPC, real stores, in this process."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,6 +26,7 @@ from pointsman.services.chassis.core.config import PeerSettings, ServerSettings,
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.runtime.service import Service, start
 from pointsman.services.chassis.storage.database import Database
+from pointsman.services.mock_agents.agents import MOCK_AGENTS
 from pointsman.services.orchestrator.__main__ import build_on as build_orchestrator
 from pointsman.services.orchestrator.config import MockSettings, OrchestratorSettings
 from pointsman.services.pipeline.__main__ import build as build_pipeline
@@ -41,6 +42,7 @@ WISH = "Fix the failing test in src/parser.py and add a regression test"
 TERMINAL = (runs.RUN_STATE_COMPLETE, runs.RUN_STATE_CANCELLED, runs.RUN_STATE_FAILED)
 MOCKED = MockSettings(full_mock_mode=True)
 NOBODY = MockSettings(runtime_debug_mode=True)
+NO_CODER = MockSettings(full_mock_mode=True, executor_loop=False)
 
 
 @dataclass(slots=True)
@@ -132,6 +134,15 @@ class Plane:
         await eventually(check)
         return run
 
+    async def are_there(self, agent_ids: Collection[str]) -> None:
+        """Wait until the agents have polled once: a stage without an agent that is there is left out."""
+
+        async def check() -> bool:
+            listed = (await self.agents.ListAgents(agents.ListAgentsRequest())).agents
+            return {agent.id for agent in listed}.issuperset(agent_ids)
+
+        await eventually(check)
+
     async def answer(self, run: runs.Run, kind: runs.AnswerKind.ValueType, **details: Any) -> runs.Run:
         """Answer the run's question."""
         request = pb.AnswerRequest(
@@ -182,7 +193,9 @@ async def plane(
     running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
     channel = open_channel(running.address)
     try:
-        yield clients(channel)
+        here = clients(channel)
+        await here.are_there([MOCK_AGENTS[role].agent_id for role in mocks.policy().mocked])
+        yield here
     finally:
         await channel.close()
         await running.stop()

@@ -18,7 +18,7 @@ from pointsman.services.orchestrator.domain.mocking import MockOutcome, MockRole
 from tests.helpers.eventually import eventually
 from tests.helpers.limits import scaled
 from tests.scenarios.behaviours import ENDS, state_of
-from tests.scenarios.planes import NOBODY, WISH, plane
+from tests.scenarios.planes import NO_CODER, NOBODY, WISH, plane
 
 STRAIGHT = [
     "submitted", "auto", "no_resumable", "user_input", "intake_ok", "bd_upsert_done", "skip_plan_review",
@@ -206,7 +206,7 @@ async def test_a_changed_requirement_patches_the_plan_and_the_run_completes(tmp_
 
 
 async def test_a_run_goes_on_after_the_control_plane_was_stopped_in_the_middle(tmp_path: Path) -> None:
-    async with plane(tmp_path, NOBODY) as here:
+    async with plane(tmp_path, NO_CODER) as here:
         run = await here.submit()
         await here.reached(run.id, runs.RUN_STATE_CODER_EXEC)
     async with plane(tmp_path) as here:

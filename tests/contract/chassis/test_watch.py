@@ -77,7 +77,6 @@ async def test_a_burst_on_one_replica_is_a_few_pieces_of_news_to_another(databas
         return
     async with serving(database_url) as one, opened(database_url, listens=True) as two:
         heard = _overheard(two.store.hub)
-        await eventually(lambda: _true(ANY in heard))
         for number in range(40):
             await one.stub.Add(an_add(f"r{number}", counter_id=f"c{number}"))
         await eventually(lambda: _true({f"c{number}" for number in range(40)} <= set(heard)))
@@ -91,7 +90,6 @@ async def test_what_a_replica_has_said_itself_is_no_news_to_it(database_url: str
         return
     async with opened(database_url, listens=True) as counters:
         heard = _overheard(counters.store.hub)
-        await eventually(lambda: _true(ANY in heard))
         await counters.ledger.submit(a_caller(), Add("c1", 1))
         run = text(f"SELECT pg_notify('{channel(counters.store.database)}', '[\"other\"]')")
 
@@ -160,8 +158,6 @@ async def test_a_listener_outlives_strange_news_and_a_lost_connection(
     monkeypatch.setattr(notifications, "RECONNECT_SECONDS", 0.01)
     async with opened(database_url, listens=True) as counters:
         with counters.store.hub.subscribed("c9") as news:
-            async with within(5):
-                await news.wait()
             for statement in (
                 f"SELECT pg_notify('{channel(counters.store.database)}', 'not json')",
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
