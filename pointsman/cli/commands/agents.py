@@ -32,5 +32,12 @@ def agent_line(agent: Agent) -> str:
     can = ", ".join(Capability.Name(one).removeprefix("CAPABILITY_").lower() for one in agent.capabilities)
     seen = f"{agent.last_seen_at.ToDatetime():%Y-%m-%d %H:%M:%S}"
     done = f"{agent.usage.assignments} assignments{usage_text(agent.usage)}"
-    paused = f"  paused until {agent.paused_until.ToDatetime():%H:%M:%S} UTC" if agent.HasField("paused_until") else ""
-    return f"{agent.id:<24} {state:<8} {can:<10} seen {seen}  {done}{paused}"
+    return f"{agent.id:<24} {state:<8} {can:<10} seen {seen}  {done}{_pause(agent)}"
+
+
+def _pause(agent: Agent) -> str:
+    """Until when its account rests, and in whose words."""
+    if not agent.HasField("paused_until"):
+        return ""
+    said = f": {agent.pause_reason}" if agent.pause_reason else ""
+    return f"  paused until {agent.paused_until.ToDatetime():%Y-%m-%d %H:%M:%S} UTC{said}"

@@ -103,6 +103,7 @@ class AgentRow:
     repository_ids: tuple[str, ...] = ()
     account: str = ""
     offers: tuple[OfferedRepository, ...] = ()
+    principal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

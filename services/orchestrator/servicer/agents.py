@@ -92,7 +92,7 @@ class AgentServicer(PermissionServicer):
         lost_us = now_us - self._store.agents.present_us
         shown = [encode.agents.agent_row(row, working, usage, lost_us) for row in rows]
         for row, message in zip(rows, shown, strict=True):
-            encode.agents.add_pause(message, paused.get((caller.project, row.account)))
+            encode.agents.add_pause(message, paused.of(caller.project, row.account, row.principal))
         return agent.ListAgentsResponse(
             agents=shown, next_page_token=page_token(rows[-1].agent_id) if len(rows) == size else ""
         )

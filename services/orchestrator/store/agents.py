@@ -229,6 +229,7 @@ class Agents:
                 tuple(row.repositories.split()),
                 row.account,
                 from_json(row.offers, tuple[OfferedRepository, ...]),
+                row.principal,
             )
             for row in rows
         ]

@@ -105,14 +105,17 @@ def agents(metadata: MetaData) -> Table:
     )
 
 
-def account_pauses(metadata: MetaData) -> Table:
-    """Accounts at the providers of models that rest until a limit is over."""
+def account_limits(metadata: MetaData) -> Table:
+    """Limits of accounts at the providers of models, by who reported them."""
     return Table(
-        "account_pauses",
+        "account_limits",
         metadata,
         Column("project", String(64), primary_key=True),
         Column("account", String(128), primary_key=True),
+        Column("principal", Text, primary_key=True),
         Column("until_us", BigInteger, nullable=False),
+        Column("shared_from_us", BigInteger, nullable=False),
+        Column("shared_until_us", BigInteger, nullable=False),
         Column("kind", String(16), nullable=False),
         Column("reason", Text, nullable=False),
     )

@@ -202,6 +202,9 @@ def test_what_was_spent_is_told_by_task_and_by_agent() -> None:
     agent = Agent(id="box-coder", capabilities=[assignments.CAPABILITY_CODE], state=AGENT_STATE_WORKING, usage=usage)
     assert agent_line(agent).split()[:3] == ["box-coder", "working", "code"]
     assert agent_line(agent).endswith("2 assignments  [1200 tokens, cost 0.34]")
+    agent.pause_reason = "used up (reported by coder/box-2)"
+    agent.paused_until.FromSeconds(86400)
+    assert agent_line(agent).endswith("  paused until 1970-01-02 00:00:00 UTC: used up (reported by coder/box-2)")
 
 
 def test_a_pause_and_an_attempt_that_came_to_nothing_are_told_as_what_they_are() -> None:

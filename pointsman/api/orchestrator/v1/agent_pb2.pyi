@@ -783,7 +783,7 @@ class ProviderLimit(_message.Message):
     """What the agent printed about it."""
     @_builtins.property
     def reset_at(self) -> _timestamp_pb2.Timestamp:
-        """When it is over, as far as the provider said; absent: half a minute from now, a quarter of an hour for QUOTA. At most eight days ahead count."""
+        """When it is over, as far as the provider said; absent: half a minute from now, a quarter of an hour for QUOTA. At most eight days ahead count for QUOTA, an hour for the others; other principals that use the account rest for a quarter of an hour at most, and then see for themselves."""
 
     def __init__(
         self,
@@ -981,7 +981,7 @@ class Agent(_message.Message):
     account: _builtins.str
     """The account at the model's provider; empty where it named none."""
     pause_reason: _builtins.str
-    """Why, in the provider's words."""
+    """Why, in the provider's words, and who reported it where that was another principal."""
     @_builtins.property
     def capabilities(self) -> _containers.RepeatedScalarFieldContainer[_assignment_pb2.Capability.ValueType]:
         """What it can do."""
@@ -1000,7 +1000,7 @@ class Agent(_message.Message):
 
     @_builtins.property
     def paused_until(self) -> _timestamp_pb2.Timestamp:
-        """Until when that account is paused; absent when it is not."""
+        """Until when that account is paused for this agent's principal; absent when it is not."""
 
     @_builtins.property
     def repositories(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedRepository]:
