@@ -1,35 +1,19 @@
-"""Where the branches of a worker's repositories are: runs that name a branch start from there."""
+"""Where the branches of a repository are: runs that name a branch start from there."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pointsman._shared.git import GitFailed, text
 from pointsman.api.orchestrator.v1.agent_pb2 import BranchHead
 
-MAX_HEADS = 64
 OURS = "pointsman/"
 """Branches of deliveries: nothing starts from them."""
 USUAL = ("main", "master", "trunk", "develop")
-
-ReadHeads = Callable[[], Awaitable[Sequence[BranchHead]]]
-
-
-async def no_heads() -> Sequence[BranchHead]:
-    """Nothing: most roles are not asked."""
-    return ()
+MAX_BRANCH = 256
 
 
-async def branch_heads(repositories: Mapping[str, Path]) -> Sequence[BranchHead]:
-    """The heads of the repositories' branches, those that work usually starts from first, then the latest ones."""
-    if not repositories:
-        return ()
-    share = max(1, MAX_HEADS // len(repositories))
-    found = [await _heads_of(name, folder, share) for name, folder in repositories.items()]
-    return [head for heads in found for head in heads][:MAX_HEADS]
-
-
-async def _heads_of(repository_id: str, folder: Path, share: int) -> Iterable[BranchHead]:
-    """None where git does not say: a poll is worth more than a head."""
+async def branch_heads(folder: Path, limit: int) -> Sequence[BranchHead]:
+    """The heads of the branches, those that work usually starts from first, then the latest ones."""
     try:
         listed = await text(
             folder,
@@ -38,12 +22,16 @@ async def _heads_of(repository_id: str, folder: Path, share: int) -> Iterable[Br
             "--format=%(HEAD)%(objectname) %(refname:short)",
             "refs/heads",
         )
-    except (GitFailed, OSError):
+    except (GitFailed, OSError):  # a poll is worth more than a head
         return ()
     lines = sorted((line for line in listed.splitlines() if line), key=_rank)
     heads = (line.lstrip("* ").split(" ", 1) for line in lines)
-    own = (BranchHead(repository_id=repository_id, branch=name, commit=commit) for commit, name in heads)
-    return [head for head in own if not head.branch.startswith(OURS)][:share]
+    own = [BranchHead(branch=name, commit=commit) for commit, name in heads if _can_be_named(name)]
+    return own[:limit]
+
+
+def _can_be_named(branch: str) -> bool:
+    return len(branch) <= MAX_BRANCH and not branch.startswith(OURS)
 
 
 def _rank(line: str) -> int:

@@ -10,10 +10,11 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.project import InvalidProjectFile
 from pointsman.worker.base_project import project_at
 from pointsman.worker.git import GitFailed, text
+from pointsman.worker.heads import MAX_BRANCH, branch_heads
 from pointsman.worker.roles import Billing
 
 REFRESH_SECONDS = 10.0
-MAX_NAME, MAX_BRANCH, MAX_COMMAND, MAX_COMMANDS, MAX_OFFERS = 128, 256, 512, 16, 64
+MAX_NAME, MAX_COMMAND, MAX_COMMANDS, MAX_OFFERS, MAX_BRANCHES = 128, 512, 16, 64, 64
 Offers = Callable[[], Awaitable[Sequence[pb.OfferedRepository]]]
 
 
@@ -57,28 +58,40 @@ class CheckedOut:
         self._looked_at = float("-inf")
 
     async def offers(self) -> Sequence[pb.OfferedRepository]:
-        """Name, branch, head and proof of each; one that cannot be read is left out."""
+        """Name, head, proof and branches of each, which share the room of a poll; one that cannot be read is left out."""
         now = asyncio.get_running_loop().time()
         if now - self._looked_at >= REFRESH_SECONDS:
             self._looked_at = now
-            looked = [await _offer(name, folder) for name, folder in list(self._folders.items())[:MAX_OFFERS]]
+            known = list(self._folders.items())[:MAX_OFFERS]
+            share = MAX_BRANCHES // max(1, len(known))
+            looked = [await _offer(name, folder, share) for name, folder in known]
             self._found = tuple(one for one in looked if one is not None)
         return self._found
 
 
-async def _offer(repository_id: str, folder: Path) -> pb.OfferedRepository | None:
+async def _offer(repository_id: str, folder: Path, share: int) -> pb.OfferedRepository | None:
     try:
         head = await text(folder, "rev-parse", "HEAD")
         branch = await text(folder, "branch", "--show-current")
-        proof = (await project_at(folder, head)).proof.verify
-    except (GitFailed, InvalidProjectFile, OSError):
+        commands = await _proof(folder, head)
+    except (GitFailed, OSError):
         return None
-    commands = [command.text for command in proof]
-    is_short = len(commands) <= MAX_COMMANDS and all(len(one) <= MAX_COMMAND for one in commands)
     return pb.OfferedRepository(
         id=repository_id,
         name=folder.name[:MAX_NAME],
         branch=branch if len(branch) <= MAX_BRANCH else "",
         head=head,
-        verify=commands if is_short else (),
+        verify=commands,
+        branches=await branch_heads(folder, share),
     )
+
+
+async def _proof(folder: Path, head: str) -> Sequence[str]:
+    """The commands that prove work there; none where its project file is broken: runs on it are refused with the cause."""
+    try:
+        project = await project_at(folder, head)
+    except InvalidProjectFile:
+        return ()
+    commands = [command.text for command in project.proof.verify]
+    is_short = len(commands) <= MAX_COMMANDS and all(len(one) <= MAX_COMMAND for one in commands)
+    return commands if is_short else ()

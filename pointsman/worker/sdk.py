@@ -21,7 +21,6 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Usage
 from pointsman.client import CallFailed, Client, Unavailable, connect
 from pointsman.usage.output import ToolCall
-from pointsman.worker.heads import ReadHeads, no_heads
 from pointsman.worker.offers import Reach
 from pointsman.worker.results import completion
 from pointsman.worker.roles import CREDENTIAL_ROLES, NOT_BILLED, Billing, describe
@@ -102,8 +101,6 @@ class Role:
     count: int
     """How many agents of it work at the same time."""
     billing: Billing = NOT_BILLED
-    heads: ReadHeads = no_heads
-    """Where the branches of its repositories are, read before each poll."""
 
 
 class Worker:
@@ -213,7 +210,6 @@ class Worker:
     async def _take_assignments(self, client: Client, role: Role, agent_id: str) -> None:
         while not self._stopping.is_set():
             wanted = await self.reach.wanted(role.capability, role.billing)
-            wanted.heads.extend(await role.heads())
             for lease in await self._poll(client, agent_id, wanted):
                 context = self._spans.context_of(lease)
                 await self._do(Job(client, agent_id, lease, Usage(), role.name, context), role.handler)

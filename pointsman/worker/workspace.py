@@ -1,14 +1,13 @@
 """A worker's disk: its private clones, and folders for each assignment, removed when the assignment ends."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pointsman._shared.removal import remove_tree
 from pointsman.api.handoff.v1.handoff_pb2 import ArtifactRef, CoderResult
-from pointsman.api.orchestrator.v1.agent_pb2 import BranchHead
 from pointsman.client import Client
 from pointsman.project import ProjectFile
 from pointsman.worker.base_project import project_at
@@ -16,7 +15,6 @@ from pointsman.worker.bounds import TreeLimits
 from pointsman.worker.folders import never, work_folder
 from pointsman.worker.git import Clone, GitFailed
 from pointsman.worker.handoff import safe_name
-from pointsman.worker.heads import branch_heads
 from pointsman.worker.sdk import GiveUp, Job
 from pointsman.worker.sessions import SCRATCH, TREE, Sessions
 
@@ -81,10 +79,6 @@ class Workspace:
     def repository_ids(self) -> tuple[str, ...]:
         """The repositories' ids."""
         return tuple(self._clones)
-
-    async def heads(self) -> Sequence[BranchHead]:
-        """Where the branches of the users' repositories are."""
-        return await branch_heads(self._folders)
 
     @asynccontextmanager
     async def folders(self, job: Job, sessions: Sessions | None = None) -> AsyncIterator[AssignmentFolders]:

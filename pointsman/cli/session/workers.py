@@ -23,7 +23,6 @@ from pointsman.services.chassis.core.config import StoreSettings, load
 from pointsman.worker import CommandAgent, Limits, Surveyor, Verifier, Worker, Workspace
 from pointsman.worker.folders import remove_abandoned
 from pointsman.worker.git import repository_id
-from pointsman.worker.heads import no_heads
 from pointsman.worker.offers import CheckedOut
 from pointsman.worker.provider_limits import account_of
 from pointsman.worker.roles import NOT_BILLED, Billing
@@ -138,8 +137,7 @@ def worker_for(workspace: Workspace, *specs: WorkerSpec, run_id: str = "", share
             handler = _handler(workspace, spec, role)
             if handler is not None:
                 billing = Billing(account_of(spec.profile)) if spec.profile is not None else NOT_BILLED
-                heads = workspace.heads if role == "verifier" and not run_id else no_heads
-                worker.add_role(Role(role, CAPABILITIES[role], handler, spec.capacity, billing, heads))
+                worker.add_role(Role(role, CAPABILITIES[role], handler, spec.capacity, billing))
                 _add_fallback(worker, workspace, spec, role)
     return worker
 

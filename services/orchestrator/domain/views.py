@@ -83,14 +83,23 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchHead:
+    """Where a branch is."""
+
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class OfferedRepository:
-    """A repository of a worker, as people know it."""
+    """A repository of a worker, as people know it, and where its branches are."""
 
     id: str
     name: str = ""
     branch: str = ""
     head: str = ""
     verify: tuple[str, ...] = ()
+    branches: tuple[BranchHead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from pointsman.services.orchestrator.domain.completion import not_granted
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.servicer.holders import granted, holder_of, lease_key, own
 from pointsman.services.orchestrator.servicer.permissions import PermissionServicer
-from pointsman.services.orchestrator.store.agents import Checkouts, Head
 from pointsman.services.orchestrator.store.polling import PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
@@ -134,7 +133,7 @@ class AgentServicer(PermissionServicer):
                 yield agent.WatchOutputResponse(chunk=chunk)
 
     async def _enter(self, asked: PollRequest, wait_seconds: float) -> Waiter:
-        able = (asked.capabilities, asked.repository_ids, asked.run_ids, Checkouts(asked.heads, asked.offers))
+        able = (asked.capabilities, asked.repository_ids, asked.run_ids, asked.offers)
         await self._store.agents.touch(asked.holder, *able)
         return self._store.matcher.enter(asked, wait_seconds)
 
@@ -201,14 +200,9 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
         limit,
         frozenset(wanted.run_ids),
         frozenset(wanted.instead_of),
-        _heads(wanted) if caller.may(Capability.VERIFY.lower()) else frozenset(),
         frozenset(wanted.first_run_ids),
         decode.results.offers(wanted) if Capability.VERIFY in capabilities and not wanted.run_ids else (),
     )
-
-
-def _heads(wanted: agent.Wanted) -> frozenset[Head]:
-    return frozenset(Head(one.repository_id, one.branch, one.commit) for one in wanted.heads)
 
 
 def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:

@@ -23,14 +23,6 @@ NEEDS_REPOSITORY = frozenset({Capability.RESEARCH, Capability.SURVEY, Capability
 """What can only be done by an agent that has the run's repository, where the run has one."""
 
 
-class Head(NamedTuple):
-    """Where a branch of a repository is."""
-
-    repository_id: str
-    branch: str
-    commit: str
-
-
 class Able(NamedTuple):
     """What an agent can do: kinds of work, in which repositories, for which runs only."""
 
@@ -38,21 +30,10 @@ class Able(NamedTuple):
     repository_ids: frozenset[str] = frozenset()
     run_ids: frozenset[str] = frozenset()
     account: str = ""
-    heads: frozenset[Head] = frozenset()
     offers: tuple[OfferedRepository, ...] = ()
 
 
 NOT_ABLE = Able(frozenset())
-
-
-class Checkouts(NamedTuple):
-    """What an agent that may verify says about the repositories of its worker."""
-
-    heads: frozenset[Head] = frozenset()
-    offers: tuple[OfferedRepository, ...] = ()
-
-
-NOTHING_SAID = Checkouts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +81,7 @@ class Agents:
             store.database,
             self.table,
             ("project", "agent_id"),
-            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account", "heads", "offers"),
+            ("capabilities", "last_seen_us", "repositories", "principal", "run_ids", "account", "offers"),
         )
         columns = self.table.c
         able = (columns.project, columns.capabilities, columns.repositories, columns.run_ids)
@@ -113,10 +94,10 @@ class Agents:
             columns.principal.not_in(("", bindparam("of_principal"))),
             columns.last_seen_us > bindparam("oldest_us"),
         )
-        self._heads = (
-            select(columns.heads)
+        self._offers = (
+            select(columns.offers)
             .where(columns.project == bindparam("project"), columns.last_seen_us > bindparam("oldest_us"))
-            .where(columns.heads != literal_column("''"))
+            .where(columns.offers != literal_column("'[]'"))
             .order_by(columns.last_seen_us.desc())
         )
         self._forget = self.table.delete().where(
@@ -137,7 +118,7 @@ class Agents:
         capabilities: frozenset[Capability] | None,
         repository_ids: frozenset[str] = frozenset(),
         run_ids: frozenset[str] = frozenset(),
-        checkouts: Checkouts = NOTHING_SAID,
+        offers: tuple[OfferedRepository, ...] = (),
     ) -> None:
         """Records that an agent is alive; written periodically, and at once when what it can do changes.
 
@@ -146,8 +127,8 @@ class Agents:
         """
         now_us = to_us(self._store.database.clock.now())
         known, seen_us = self._known.get(holder, (NOT_ABLE, 0))
-        terms = (holder.account, *checkouts)
-        able = known if capabilities is None else Able(capabilities, repository_ids, run_ids, *terms)
+        said = Able(capabilities or frozenset(), repository_ids, run_ids, holder.account, offers)
+        able = known if capabilities is None else said
         if able == known and now_us - seen_us < REFRESH_SECONDS * 1_000_000:
             return
         row = {
@@ -159,7 +140,6 @@ class Agents:
             "run_ids": "\n".join(sorted(able.run_ids)),
             "last_seen_us": now_us,
             "account": able.account,
-            "heads": "\n".join(sorted(map("\t".join, able.heads))),
             "offers": to_json(able.offers),
         }
 
@@ -213,10 +193,10 @@ class Agents:
         """Where a branch is, as the agent sees it that was heard of last; empty where none that is present has it."""
         oldest_us = to_us(self._store.database.clock.now()) - self.present_us
         parameters = {"project": project, "oldest_us": oldest_us}
-        rows = await self._store.database.read(lambda connection: connection.scalars(self._heads, parameters).all())
-        heads = (Head(*line.split("\t")) for row in rows for line in row.split("\n"))
-        wanted = (repository_id, branch)
-        return next((head.commit for head in heads if (head.repository_id, head.branch) == wanted), "")
+        rows = await self._store.database.read(lambda connection: connection.scalars(self._offers, parameters).all())
+        offers = (offer for row in rows for offer in from_json(row, tuple[OfferedRepository, ...]))
+        heads = (head for offer in offers if offer.id == repository_id for head in offer.branches)
+        return next((head.commit for head in heads if head.branch == branch), "")
 
     def page(self, connection: Connection, project: str, after: str, limit: int) -> Sequence[AgentRow]:
         """Agents by id."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.domain.views import LeaseView, OfferedRepository, PollResult
-from pointsman.services.orchestrator.store.agents import Head, Holder
+from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.others import Others, sought
 
 NOTHING_GIVEN = PollResult()
@@ -36,12 +36,10 @@ class PollRequest:
     """The runs that it works for; none means every run whose work is not reserved."""
     instead_of: frozenset[str] = frozenset()
     """Accounts that it stands in for: it is given something only while all of them are paused."""
-    heads: frozenset[Head] = frozenset()
-    """Where the branches of its repositories are; of an agent that may verify only."""
     first_run_ids: frozenset[str] = frozenset()
     """The runs whose work it is given before that of others."""
     offers: tuple[OfferedRepository, ...] = ()
-    """What it says about its repositories."""
+    """What it says about its repositories; of an agent that verifies for all runs only."""
     waits_for_room: bool = False
     """Whether it waits, rather than be refused, while its principal holds all it may: it is just handing in."""
 

@@ -100,7 +100,6 @@ def agents(metadata: MetaData) -> Table:
         Column("principal", Text, nullable=False),
         Column("run_ids", Text, nullable=False),
         Column("account", String(128), nullable=False),
-        Column("heads", Text, nullable=False, server_default=""),
         Column("offers", Text, nullable=False),
     )
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import grpc
 import pytest
 
 from pointsman.api.common.v1 import common_pb2 as common
@@ -215,3 +216,33 @@ async def test_what_verifiers_for_all_runs_say_about_their_repositories_is_liste
             await here.agents.Poll(request)
         listed = (await here.agents.ListAgents(agent.ListAgentsRequest())).agents
         assert {one.id: list(one.repositories) for one in listed} == {"verifier": said[:1], "of-a-run": [], "coder": []}
+
+
+async def test_only_a_verifier_for_all_runs_says_where_a_branch_is_that_work_starts_from(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with plane(tmp_path, NOBODY, database_url) as here:
+
+        async def says(agent_id: str, commit: str, able: list[assignments.Capability.ValueType], *run_ids: str) -> None:
+            offer = agent.OfferedRepository(
+                id="own", head=commit, branches=[agent.BranchHead(branch="main", commit=commit)]
+            )
+            known = {"repository_ids": ["own"], "repositories": [offer], "run_ids": run_ids}
+            wanted = agent.Wanted(capabilities=able, **known)  # type: ignore[arg-type]
+            await here.agents.Poll(agent.PollRequest(request_id=here.request_id(), agent_id=agent_id, wanted=wanted))
+
+        async def base(message: str) -> str:
+            started = await here.submit(message, repository=runs.Repository(id="own", branch="main"))
+            return str(started.repository.base_commit)
+
+        await says("coder", "c" * 40, [assignments.CAPABILITY_CODE])
+        await says("of-a-run", "d" * 40, [assignments.CAPABILITY_VERIFY], "run_a")
+        with pytest.raises(grpc.aio.AioRpcError, match="no verifier that is present has the branch 'main'"):
+            await base(PARSER)
+        await says("verifier", "a" * 40, [assignments.CAPABILITY_VERIFY])
+        await says("coder", "e" * 40, [assignments.CAPABILITY_CODE])
+        assert await base(PARSER) == "a" * 40
+        (listed,) = [
+            one for one in (await here.agents.ListAgents(agent.ListAgentsRequest())).agents if one.repositories
+        ]
+        assert (listed.id, len(listed.repositories[0].branches)) == ("verifier", 0)

@@ -23,10 +23,11 @@ from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.domain.schedules.enums import ScheduleState
 from pointsman.services.orchestrator.domain.schedules.machine import START_RUN
 from pointsman.services.orchestrator.domain.schedules.model import Schedule
+from pointsman.services.orchestrator.domain.views import BranchHead, OfferedRepository
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.servicer import ScheduleServicer
 from pointsman.services.orchestrator.store import OrchestratorStore
-from pointsman.services.orchestrator.store.agents import Checkouts, Head, Holder
+from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.submit import SubmitMessage
 from tests.contract.orchestrator.orchestrators import caller, orchestrator
 from tests.helpers.clock import FakeClock
@@ -98,6 +99,13 @@ class House:
         await self.store.ledger.submit(caller(), run_commands.Cancel(run.run_id, "done"))
         await self.deliver()
 
+    async def sees(self, **heads: str) -> None:
+        """A verifier polls, which sees these commits at the branches."""
+        branches = tuple(BranchHead(branch, commit) for branch, commit in heads.items())
+        offers = (OfferedRepository(REPOSITORY, branches=branches),)
+        verifier, able = Holder("local", LOCAL, "verifier"), frozenset({Capability.VERIFY})
+        await self.store.agents.touch(verifier, able, frozenset({REPOSITORY}), offers=offers)
+
     def violations(self) -> list[str]:
         auditor = Auditor(self.store.store, {"schedule": prove_schedule})
         return self.store.store.database.read_now(lambda link: [str(one) for one in auditor.violations(link)])
@@ -148,20 +156,13 @@ async def test_a_run_starts_from_the_head_of_its_branch_that_a_verifier_sees(dat
         with pytest.raises(Refusal, match="no verifier that is present") as refused:
             await house.engine.deliver(effect)
         assert refused.value.reason is Reason.UNAVAILABLE, "it is tried again"
-        heads = frozenset({Head(REPOSITORY, "main", "a" * 40), Head(REPOSITORY, "old", "b" * 40)})
-        verifier = Holder("local", LOCAL, "verifier")
-        await store.agents.touch(
-            verifier, frozenset({Capability.VERIFY}), frozenset({REPOSITORY}), checkouts=Checkouts(heads)
-        )
+        await house.sees(old="b" * 40, main="a" * 40)
         await house.deliver()
         (run,) = await house.runs()
         assert run.order.base_commit == "a" * 40
         await house.end(run)
         await house.tick(hours=1)
-        moved = frozenset({Head(REPOSITORY, "main", "c" * 40)})
-        await store.agents.touch(
-            verifier, frozenset({Capability.VERIFY}), frozenset({REPOSITORY}), checkouts=Checkouts(moved)
-        )
+        await house.sees(main="c" * 40)
         await house.deliver()
         assert {one.order.base_commit for one in await house.runs()} == {"a" * 40, "c" * 40}
         assert (await house.schedule(made.id)).started == 2

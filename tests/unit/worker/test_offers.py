@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.worker.git import git
-from pointsman.worker.offers import CheckedOut, Reach
+from pointsman.worker.offers import MAX_BRANCHES, CheckedOut, Reach
 from pointsman.worker.roles import NOT_BILLED
 from tests.unit.worker.repositories import repository
 
@@ -26,5 +26,16 @@ async def test_a_repository_without_a_branch_or_with_a_broken_project_file_stops
     head = await repository(tmp_path / "shop", {"a": ""})
     await git(tmp_path / "shop", "checkout", "-q", "--detach")
     await repository(tmp_path / "broken", {"pointsman.toml": "[proof"})
-    (offer,) = await CheckedOut({"one": tmp_path / "shop", "two": tmp_path / "broken"}).offers()
+    offer, broken = await CheckedOut({"one": tmp_path / "shop", "two": tmp_path / "broken"}).offers()
     assert (offer.branch, offer.head, list(offer.verify)) == ("", head, [])
+    assert [(one.branch, one.commit) for one in offer.branches] == [("main", head)]
+    assert ([one.branch for one in broken.branches], list(broken.verify)) == (["main"], [])
+
+
+async def test_repositories_with_many_branches_share_the_room_of_a_poll(tmp_path: Path) -> None:
+    folders = {name: tmp_path / name for name in ("one", "two")}
+    for folder in folders.values():
+        at = await repository(folder, {"a.py": "1\n"})
+        refs = "".join(f"create refs/heads/b{number} {at}\n" for number in range(MAX_BRANCHES))
+        await git(folder, "update-ref", "--stdin", stdin=refs.encode())
+    assert [len(offer.branches) for offer in await CheckedOut(folders).offers()] == [MAX_BRANCHES // 2] * 2

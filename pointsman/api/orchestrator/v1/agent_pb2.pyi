@@ -209,6 +209,7 @@ class OfferedRepository(_message.Message):
     BRANCH_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
     VERIFY_FIELD_NUMBER: _builtins.int
+    BRANCHES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, one of `repository_ids`."""
     name: _builtins.str
@@ -221,6 +222,10 @@ class OfferedRepository(_message.Message):
     def verify(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The commands of its project file that prove work, as they are typed."""
 
+    @_builtins.property
+    def branches(self) -> _containers.RepeatedCompositeFieldContainer[Global___BranchHead]:
+        """Where its branches are: a Submit that names one of them (`Repository.branch`), and so a schedule, starts from there. Left out of ListAgents, which is looked at often."""
+
     def __init__(
         self,
         *,
@@ -229,10 +234,11 @@ class OfferedRepository(_message.Message):
         branch: _builtins.str = ...,
         head: _builtins.str = ...,
         verify: _abc.Iterable[_builtins.str] | None = ...,
+        branches: _abc.Iterable[Global___BranchHead] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "head", b"head", "id", b"id", "name", b"name", "verify", b"verify"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "branches", b"branches", "head", b"head", "id", b"id", "name", b"name", "verify", b"verify"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -250,7 +256,6 @@ class Wanted(_message.Message):
     RUN_IDS_FIELD_NUMBER: _builtins.int
     ACCOUNT_FIELD_NUMBER: _builtins.int
     INSTEAD_OF_FIELD_NUMBER: _builtins.int
-    HEADS_FIELD_NUMBER: _builtins.int
     FIRST_RUN_IDS_FIELD_NUMBER: _builtins.int
     REPOSITORIES_FIELD_NUMBER: _builtins.int
     max_leases: _builtins.int
@@ -274,16 +279,12 @@ class Wanted(_message.Message):
         """It takes over for others: it is given work only while all of these accounts are paused."""
 
     @_builtins.property
-    def heads(self) -> _containers.RepeatedCompositeFieldContainer[Global___BranchHead]:
-        """Where the branches of its repositories are. Only what a principal that may verify says counts: nobody else chooses the commit that work is judged against."""
-
-    @_builtins.property
     def first_run_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The runs whose work it is given first; that of other runs where these have none for it."""
 
     @_builtins.property
     def repositories(self) -> _containers.RepeatedCompositeFieldContainer[Global___OfferedRepository]:
-        """What people should know of the repositories it has. Taken from verifiers alone, who are trusted with more: whoever may name a commit here proposes it to people as the place to start from."""
+        """What people and schedules should know of the repositories it has. Taken from verifiers alone, who are trusted with more: whoever names a commit here chooses where work starts and what it is judged against."""
 
     def __init__(
         self,
@@ -294,13 +295,12 @@ class Wanted(_message.Message):
         run_ids: _abc.Iterable[_builtins.str] | None = ...,
         account: _builtins.str = ...,
         instead_of: _abc.Iterable[_builtins.str] | None = ...,
-        heads: _abc.Iterable[Global___BranchHead] | None = ...,
         first_run_ids: _abc.Iterable[_builtins.str] | None = ...,
         repositories: _abc.Iterable[Global___OfferedRepository] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "first_run_ids", b"first_run_ids", "heads", b"heads", "instead_of", b"instead_of", "max_leases", b"max_leases", "repositories", b"repositories", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "capabilities", b"capabilities", "first_run_ids", b"first_run_ids", "instead_of", b"instead_of", "max_leases", b"max_leases", "repositories", b"repositories", "repository_ids", b"repository_ids", "run_ids", b"run_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -312,11 +312,8 @@ class BranchHead(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    REPOSITORY_ID_FIELD_NUMBER: _builtins.int
     BRANCH_FIELD_NUMBER: _builtins.int
     COMMIT_FIELD_NUMBER: _builtins.int
-    repository_id: _builtins.str
-    """The repository."""
     branch: _builtins.str
     """The branch."""
     commit: _builtins.str
@@ -324,13 +321,12 @@ class BranchHead(_message.Message):
     def __init__(
         self,
         *,
-        repository_id: _builtins.str = ...,
         branch: _builtins.str = ...,
         commit: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commit", b"commit", "repository_id", b"repository_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commit", b"commit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Schedules, and where the branches of agents' repositories are."""
+"""Schedules."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0015"
 
 
 def upgrade() -> None:
-    """Add the index of schedules, and the heads that agents report."""
+    """Add the index of schedules."""
     op.create_table(
         "schedule_index",
         sa.Column("entity_id", sa.String(256), primary_key=True),
@@ -19,4 +19,3 @@ def upgrade() -> None:
     )
     op.create_index("schedule_index_by_project", "schedule_index", ["project", "created_at_us"])
     op.create_index("schedule_index_by_deletion", "schedule_index", ["deleted_at_us"])
-    op.add_column("agents", sa.Column("heads", sa.Text, nullable=False, server_default=""))

@@ -25,7 +25,7 @@ from pointsman.services.orchestrator.domain.model import (
     Usage,
     Work,
 )
-from pointsman.services.orchestrator.domain.views import OfferedRepository, ProviderLimit
+from pointsman.services.orchestrator.domain.views import BranchHead, OfferedRepository, ProviderLimit
 from pointsman.services.orchestrator.wire import enums
 from pointsman.services.orchestrator.wire.decode.documents import document
 
@@ -49,11 +49,12 @@ def provider_limit(message: agent.ProviderLimit) -> ProviderLimit:
 
 def offers(message: agent.Wanted) -> tuple[OfferedRepository, ...]:
     """What an agent says about the repositories that it has."""
-    return tuple(
-        OfferedRepository(one.id, one.name, one.branch, one.head, tuple(one.verify))
-        for one in message.repositories
-        if one.id in message.repository_ids
-    )
+    return tuple(_offer(one) for one in message.repositories if one.id in message.repository_ids)
+
+
+def _offer(message: agent.OfferedRepository) -> OfferedRepository:
+    heads = tuple(BranchHead(head.branch, head.commit) for head in message.branches)
+    return OfferedRepository(message.id, message.name, message.branch, message.head, tuple(message.verify), heads)
 
 
 def result(agent_id: str, completion: agent.Completion) -> Result:
