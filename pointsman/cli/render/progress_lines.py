@@ -95,6 +95,13 @@ def _lost_lease(event: journal.LeaseLost) -> Iterator[Line]:
     yield Line(text, "yellow")
 
 
+def _held_back(event: journal.BudgetHeld) -> Iterator[Line]:
+    given = event.assignment
+    what = " ".join(part for part in (given.task_id, given.stage or given.purpose.lower()) if part)
+    if event.by_running:
+        yield Line(f"{what} waits: the work that runs holds the rest of the budget ({event.what})", "yellow")
+
+
 def _risks(event: journal.RisksNoted) -> Iterator[Line]:
     for risk in event.risks:
         yield Line(f"risk: {risk.statement}", "yellow")
@@ -115,4 +122,5 @@ _IN_WORDS: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "assignment_retried": _retried,
     "assignment_ended": _ended,
     "lease_lost": _lost_lease,
+    "budget_held": _held_back,
 }

@@ -161,6 +161,7 @@ def status(run: Run) -> str:
     ]
     limits += [f"tokens {spent.tokens}/{budget.tokens or 'no limit'}"] if spent.tokens else []
     limits += [f"{cost}/{budget.cost_micros / 1e6 or 'no limit'}"] if (cost := cost_text(spent)) else []
+    limits += [f"held by running work:{held}"] if (held := usage_text(run.held)) else []
     lines = [f"{state_name(run)}  {int(elapsed.total_seconds())} s  {', '.join(limits)}{grade_text(run.grade)}"]
     lines += [f"  {line}" for line in terms_lines(run.proof_terms)]
     lines += [

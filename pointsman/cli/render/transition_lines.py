@@ -103,6 +103,13 @@ def _judged(event: journal.TaskJudged) -> Iterator[Line]:
     yield Line(f"  {event.task_id} {word} by the {event.judge}{reason}", style)
 
 
+def _held_back(event: journal.BudgetHeld) -> Iterator[Line]:
+    given = event.assignment
+    what = " ".join(part for part in (given.task_id, given.stage or given.purpose.lower()) if part)
+    if event.by_running:
+        yield Line(f"  {what} waits: the work that runs holds the rest of the budget ({event.what})", "yellow")
+
+
 def _risks(event: journal.RisksNoted) -> Iterator[Line]:
     for risk in event.risks:
         yield Line(f"  risk  {risk.statement}", "yellow")
@@ -136,6 +143,7 @@ _LINES_OF_EVENT: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "assignment_retried": _retried,
     "assignment_ended": _ended,
     "lease_lost": _lost_lease,
+    "budget_held": _held_back,
     "stage_failed": _stage_failed,
     "work_handed_in": _worked,
     "wave_verified": _verified,

@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain import contender_events, contenders, events, permission_events, permissions
+from pointsman.services.orchestrator.domain import (
+    contender_events,
+    contenders,
+    events,
+    permission_events,
+    permissions,
+    spending,
+)
 from pointsman.services.orchestrator.domain.enums import (
     Call,
     Grade,
@@ -280,6 +287,8 @@ def _wave_concluded(run: Run, data: events.WaveConcluded) -> Run:
 def _assigned(run: Run, data: events.Assigned) -> Run:
     spent = replace(run.spent, assignments=run.spent.assignments + (not data.is_free))
     key, task = data.assignment.assignment_id, run.tasks.get(data.assignment.task_id)
+    if (run.held or run.named) and not data.is_free:
+        run = spending.count_named(run, key)
     held = tuple(held for held in run.held if held.assignment_id != key)
     if task is not None and task.deferred:
         left = tuple(item for item in task.deferred if item.delegation_id != data.assignment.delegation_id)
@@ -287,33 +296,15 @@ def _assigned(run: Run, data: events.Assigned) -> Run:
     return run.change(assignments={**run.assignments, key: data.assignment}, spent=spent, held=held)
 
 
-_Spending = events.AssignmentRetried | events.AssignmentEnded | events.Researched
-
-
-def _spend(run: Run, data: _Spending) -> Run:
-    """Charge the run, and the task that the assignment was for."""
-    assignment = run.assignments.get(data.assignment_id)
-    task = run.tasks.get(assignment.task_id) if assignment else None
-    if assignment is not None and task is not None:
-        run.change_task(assignment.task_id, spent=_sum(task.spent, data.usage))
-    return run.change(spent=_sum(run.spent, data.usage, data.restarts))
-
-
-def _sum(spent: Usage, usage: Usage, starts: int = 0) -> Usage:
-    tokens, cost_micros = spent.tokens + usage.tokens, spent.cost_micros + usage.cost_micros
-    unpriced = spent.unpriced_tokens + usage.unpriced_tokens
-    return Usage(spent.assignments + starts, spent.transitions, tokens, cost_micros, unpriced)
-
-
 def _assignment_retried(run: Run, data: events.AssignmentRetried) -> Run:
-    run = _spend(run, data)
+    run = spending.spend(run, data)
     tried = run.assignments[data.assignment_id]
     tried = replace(tried, setbacks=(*tried.setbacks, data.error), restarts=tried.restarts + data.restarts)
     return run.change(assignments={**run.assignments, data.assignment_id: tried})
 
 
 def _end(run: Run, data: events.AssignmentEnded | events.Researched) -> Run:
-    run = _spend(run, data)
+    run = spending.spend(run, data)
     left = dict(run.assignments)
     left.pop(data.assignment_id, None)
     held = tuple(item for item in run.held if item.assignment_id != data.assignment_id) if run.held else ()
@@ -332,6 +323,7 @@ def _answered(run: Run, data: events.Answered) -> Run:
 
 
 def _budget_held(run: Run, data: events.BudgetHeld) -> Run:
+    run = spending.count_named(run, data.assignment.assignment_id)
     others = (held for held in run.held if held.assignment_id != data.assignment.assignment_id)
     return run.change(held=(*others, data.assignment))
 

@@ -265,7 +265,7 @@ def _fail_attempt(builder: DecisionBuilder, assignment: Assignment, lease: Lease
     assignment_id, error = assignment.assignment_id, excerpt(said, CAUSE_LENGTH)
     if assignment.capability is not Capability.VERIFY and failed_alike((*assignment.setbacks, error)):
         lease = replace(lease, attempt=MAX_ATTEMPTS)
-    if lease.attempt < MAX_ATTEMPTS and not builder.may_start_again(assignment_id):
+    if lease.attempt < MAX_ATTEMPTS and not builder.may_start_again(assignment_id, usage):
         builder.end_assignment(
             assignment_id, AssignmentEnd.EXHAUSTED, agent_id=lease.agent_id, error=error, usage=usage
         )

@@ -10,7 +10,7 @@ from typing import Any
 from pointsman._shared.excerpt import excerpt
 from pointsman.services.chassis.core.errors import state_forbids
 from pointsman.services.chassis.core.machine import CancelTimer, Decision, Effect, Event, SetTimer
-from pointsman.services.orchestrator.domain import events
+from pointsman.services.orchestrator.domain import events, spending
 from pointsman.services.orchestrator.domain.apply import apply
 from pointsman.services.orchestrator.domain.enums import (
     AssignmentEnd,
@@ -22,7 +22,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Trigger,
 )
 from pointsman.services.orchestrator.domain.event_types import EVENT_OF
-from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk
+from pointsman.services.orchestrator.domain.model import Assignment, OpenQuestion, Risk, Usage
 from pointsman.services.orchestrator.domain.run import Run, RunState
 
 WALL_CLOCK = "wall_clock"
@@ -177,19 +177,19 @@ class DecisionBuilder:
     def assign(self, assignment: Assignment, starts: int = 1) -> None:
         """Offer a piece of work to the agents, if the budget has room for so many starts."""
         is_free = assignment.capability is Capability.VERIFY
-        number = self.run.spent.assignments + len(self.run.held) + 1
-        name = f"v{self.run.spent.transitions + 1}" if is_free else f"a{number}"
+        name = f"v{self.run.spent.transitions + 1}" if is_free else f"a{spending.next_number(self.run)}"
         assignment_id = assignment.assignment_id or f"{self.run.run_id}.{name}"
         authors = self.run.excluded_from(assignment.capability, assignment.task_id)
         barred = authors or assignment.excluded_principals
         assignment = replace(assignment, assignment_id=assignment_id, created_at=self.now, excluded_principals=barred)
         exhausted = self._exhausted(starts=0 if is_free else starts)
-        if not exhausted:
-            self.emit(events.Assigned(assignment, is_free))
+        lacks = "" if exhausted or is_free else spending.lacks_room(self.run, assignment.capability)
+        if not exhausted and not lacks:
+            self.emit(events.Assigned(spending.with_hold(self.run, assignment), is_free))
             return
         if all(held.assignment_id != assignment_id for held in self.run.held):
-            self.emit(events.BudgetHeld(assignment, exhausted))
-        if self.run.question is None:
+            self.emit(events.BudgetHeld(assignment, exhausted or lacks, by_running=bool(lacks)))
+        if exhausted and self.run.question is None:
             text = f"The budget is exhausted: {exhausted}. Raise it to go on, or cancel the run."
             self.ask(Question.BUDGET, text, (exhausted,))
 
@@ -203,8 +203,7 @@ class DecisionBuilder:
         budget, spent = self.run.budget, self.run.spent
         limits = {
             "assignments": starts > 0 and spent.assignments + starts > budget.assignments,
-            "tokens": 0 < budget.tokens <= spent.tokens,
-            "cost": bool(budget.cost_micros) and (spent.unpriced_tokens > 0 or budget.cost_micros <= spent.cost_micros),
+            **spending.used_up(budget, spent),
             "wall_clock": self.now >= self.deadline,
         }
         return ", ".join(name for name, reached in limits.items() if reached)
@@ -237,11 +236,13 @@ class DecisionBuilder:
             return 0
         return int(max(0, lease.attempt - 1 - assignment.restarts))
 
-    def may_start_again(self, assignment_id: str) -> bool:
+    def may_start_again(self, assignment_id: str, used: Usage) -> bool:
         """Whether the budget has room for another start of an agent on it: each start counts, not each assignment."""
         assignment = self.run.assignments.get(assignment_id)
         if assignment is not None and assignment.capability is Capability.VERIFY:
             return True
+        if any(spending.used_up(self.run.budget, spending.add(self.run.spent, used)).values()):
+            return False
         return self.run.spent.assignments + self.restarts(assignment_id) < self.run.budget.assignments
 
     def ask(self, kind: Question, text: str, subjects: tuple[str, ...] = ()) -> None:

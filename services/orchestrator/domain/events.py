@@ -345,10 +345,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class BudgetHeld:
-    """A piece of work is not given out, because the budget is exhausted."""
+    """A piece of work is not given out, because the budget is exhausted or held by work that runs."""
 
     assignment: Assignment
     what: str
+    by_running: bool = False
+    """It waits until work that runs has ended; nobody is asked."""
 
 
 @dataclass(frozen=True, slots=True)

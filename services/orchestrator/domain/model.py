@@ -318,6 +318,8 @@ class Assignment:
     """Starts of an agent on it, beyond the first, that the run has counted."""
     contender: int = 0
     """Which of several works of the same stage it makes or proves; 0 where there is one alone."""
+    holds: Usage = NOTHING_SPENT
+    """What it holds of the run's budget until it is known what it used."""
 
 
 @dataclass(frozen=True, slots=True)

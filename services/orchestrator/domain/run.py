@@ -80,6 +80,11 @@ class Run:
     call_count: int = 0
     assignments: dict[str, Assignment] = field(default_factory=dict)
     held: tuple[Assignment, ...] = ()
+    """Work that the budget has no room for now."""
+    named: int = 0
+    """How many pieces of work were given an id since the budget first held one back; 0 where it never did."""
+    dearest: dict[str, Usage] = field(default_factory=dict)
+    """The most that one start used, by capability, where the budget limits tokens or cost."""
     permissions: dict[str, Permission] = field(default_factory=dict)
     """What agents at work asked for, by id, as long as their assignments last."""
     tasks: dict[str, Task] = field(default_factory=dict)

@@ -78,4 +78,6 @@ def _agent_action(run: Run) -> str:
     for item in run.assignments.values():
         about = " ".join(part for part in (item.task_id, item.stage or item.slot) if part)
         parts.append(f"{str(item.purpose).lower()} {about}".strip())
+    if run.held:
+        parts.append(f"{len(run.held)} more when the budget has room")
     return "; ".join(parts)[:500]

@@ -178,7 +178,7 @@ class RunEvent(_message.Message):
 
     @_builtins.property
     def budget_held(self) -> Global___BudgetHeld:
-        """A piece of work is not given out, because the budget is exhausted."""
+        """A piece of work is not given out, because the budget is exhausted or held by work that runs."""
 
     @_builtins.property
     def intent_changed(self) -> Global___IntentChanged:
@@ -1485,14 +1485,17 @@ Global___Answered: _TypeAlias = Answered  # noqa: Y015
 
 @_typing.final
 class BudgetHeld(_message.Message):
-    """A piece of work is not given out, because the budget is exhausted."""
+    """A piece of work is not given out, because the budget is exhausted or held by work that runs."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ASSIGNMENT_FIELD_NUMBER: _builtins.int
     WHAT_FIELD_NUMBER: _builtins.int
+    BY_RUNNING_FIELD_NUMBER: _builtins.int
     what: _builtins.str
-    """What is exhausted."""
+    """What is exhausted or held: assignments, tokens, cost, wall_clock."""
+    by_running: _builtins.bool
+    """It waits until work that runs has ended; nobody is asked."""
     @_builtins.property
     def assignment(self) -> Global___AssignmentOutline:
         """The work."""
@@ -1502,10 +1505,11 @@ class BudgetHeld(_message.Message):
         *,
         assignment: Global___AssignmentOutline | None = ...,
         what: _builtins.str = ...,
+        by_running: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "what", b"what"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "by_running", b"by_running", "what", b"what"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2266,6 +2270,7 @@ class AssignmentOutline(_message.Message):
     EXCLUDED_PRINCIPALS_FIELD_NUMBER: _builtins.int
     PATCH_FIELD_NUMBER: _builtins.int
     CONTENDER_FIELD_NUMBER: _builtins.int
+    HOLDS_FIELD_NUMBER: _builtins.int
     assignment_id: _builtins.str
     """Its id."""
     purpose: _builtins.str
@@ -2296,6 +2301,10 @@ class AssignmentOutline(_message.Message):
     def excluded_principals(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The authors of what it judges; none of them may take it."""
 
+    @_builtins.property
+    def holds(self) -> Global___Spent:
+        """What it holds of the run's budget until it is known what it used."""
+
     def __init__(
         self,
         *,
@@ -2312,10 +2321,11 @@ class AssignmentOutline(_message.Message):
         excluded_principals: _abc.Iterable[_builtins.str] | None = ...,
         patch: _builtins.str = ...,
         contender: _builtins.int = ...,
+        holds: Global___Spent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["holds", b"holds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "capability", b"capability", "contender", b"contender", "delegation_id", b"delegation_id", "excluded_agent", b"excluded_agent", "excluded_principals", b"excluded_principals", "needs_repository", b"needs_repository", "patch", b"patch", "purpose", b"purpose", "setbacks", b"setbacks", "slot", b"slot", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment_id", b"assignment_id", "capability", b"capability", "contender", b"contender", "delegation_id", b"delegation_id", "excluded_agent", b"excluded_agent", "excluded_principals", b"excluded_principals", "holds", b"holds", "needs_repository", b"needs_repository", "patch", b"patch", "purpose", b"purpose", "setbacks", b"setbacks", "slot", b"slot", "stage", b"stage", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

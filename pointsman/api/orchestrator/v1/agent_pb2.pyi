@@ -142,7 +142,7 @@ class Lease(_message.Message):
 
     @_builtins.property
     def budget_left(self) -> _run_pb2.Budget:
-        """What may still be spent."""
+        """What may still be spent, beside what other work that runs holds."""
 
     @_builtins.property
     def plan(self) -> _work_pb2.PlanRequest:

@@ -896,6 +896,7 @@ class Run(_message.Message):
     BEST_OF_FIELD_NUMBER: _builtins.int
     SCHEDULE_ID_FIELD_NUMBER: _builtins.int
     SCHEDULED_AT_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___RunState.ValueType
@@ -1002,6 +1003,10 @@ class Run(_message.Message):
     def scheduled_at(self) -> _timestamp_pb2.Timestamp:
         """The time of the schedule that it was started for."""
 
+    @_builtins.property
+    def held(self) -> Global___Usage:
+        """What the work that runs holds of tokens and cost, where the budget limits them; settled when it ends."""
+
     def __init__(
         self,
         *,
@@ -1042,10 +1047,11 @@ class Run(_message.Message):
         best_of: _builtins.int = ...,
         schedule_id: _builtins.str = ...,
         scheduled_at: _timestamp_pb2.Timestamp | None = ...,
+        held: Global___Usage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "origin", b"origin", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "scheduled_at", b"scheduled_at", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "created_at", b"created_at", "ended_at", b"ended_at", "grades", b"grades", "held", b"held", "origin", b"origin", "proof_terms", b"proof_terms", "question", b"question", "repository", b"repository", "scheduled_at", b"scheduled_at", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "best_of", b"best_of", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "schedule_id", b"schedule_id", "scheduled_at", b"scheduled_at", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acceptance_criteria", b"acceptance_criteria", "accepted_commit", b"accepted_commit", "attention", b"attention", "best_of", b"best_of", "budget", b"budget", "confidence", b"confidence", "created_at", b"created_at", "decision_id", b"decision_id", "end_reason", b"end_reason", "ended_at", b"ended_at", "epic_id", b"epic_id", "execution_mode", b"execution_mode", "grade", b"grade", "grades", b"grades", "held", b"held", "id", b"id", "intent", b"intent", "labels", b"labels", "origin", b"origin", "parent_entry", b"parent_entry", "proof_terms", b"proof_terms", "question", b"question", "queued_epic_id", b"queued_epic_id", "replans", b"replans", "repository", b"repository", "reserved", b"reserved", "residual_risks", b"residual_risks", "schedule_id", b"schedule_id", "scheduled_at", b"scheduled_at", "seq", b"seq", "session_id", b"session_id", "state", b"state", "tasks", b"tasks", "template", b"template", "traceparent", b"traceparent", "updated_at", b"updated_at", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

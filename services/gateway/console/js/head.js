@@ -108,8 +108,9 @@ function fact(name, ...value) {
   return h("div", {}, h("dt", {}, name), h("dd", {}, value));
 }
 
-function spent({ name, used, limit, share }) {
-  return fact(name, `${used} `, h("span", { class: "dim" }, `of ${limit}`), gauge(share));
+function spent({ name, used, held, limit, share }) {
+  const running = held ? `, ${held} held by running work` : "";
+  return fact(name, `${used} `, h("span", { class: "dim" }, `of ${limit}${running}`), gauge(share));
 }
 
 function names(run) {

@@ -261,21 +261,23 @@ function amount(number) {
 export function limits(run) {
   const used = run.usage ?? {};
   const given = run.budget ?? {};
+  const held = run.held ?? {};
   const ended = ENDED.has(word(run.state)) ? Date.parse(run.updated_at) : Date.now();
   const cost = (micros) => (Number(micros ?? 0) / 1e6).toFixed(2);
-  /** @type {[string, number, number, (number: number) => string][]} */
+  /** @type {[string, number, number, (number: number) => string, number?][]} */
   const known = [
     ["Assignments", Number(used.assignments), Number(given.assignments), amount],
     ["Transitions", Number(used.transitions), Number(given.transitions), amount],
-    ["Tokens", Number(used.tokens), Number(given.tokens), amount],
-    ["Cost", Number(used.cost_micros), Number(given.cost_micros), cost],
+    ["Tokens", Number(used.tokens), Number(given.tokens), amount, Number(held.tokens)],
+    ["Cost", Number(used.cost_micros), Number(given.cost_micros), cost, Number(held.cost_micros)],
     ["Time", ended - Date.parse(run.created_at), 1000 * seconds(given.wall_clock), duration],
   ];
   return known
     .filter(([, , limit]) => limit > 0)
-    .map(([name, spent, limit, text]) => ({
+    .map(([name, spent, limit, text, reserved]) => ({
       name,
       used: text(spent || 0),
+      held: reserved ? text(reserved) : "",
       limit: text(limit),
       share: (spent || 0) / limit,
     }));

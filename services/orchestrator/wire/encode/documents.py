@@ -11,7 +11,9 @@ from pointsman._shared.excerpt import excerpt
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.handoff.v1 import work_pb2 as work
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.orchestrator.domain.model import Assignment
 from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.spending import held_by
 
 REMEMBERED_LENGTH = 64 * 1024
 
@@ -44,14 +46,14 @@ class RunDocuments:
         plan: work.Plan = seen(self.documents.get("plan", ""), work.Plan)
         return plan
 
-    @cached_property
-    def budget_left(self) -> runs.Budget:
-        """What may still be spent."""
-        budget, spent = self.run.budget, self.run.spent
+    def budget_left(self, item: Assignment) -> runs.Budget:
+        """What may still be spent, beside what other work holds."""
+        budget, spent, held = self.run.budget, self.run.spent, held_by(self.run)
+        mine = item.holds
         return runs.Budget(
             assignments=max(0, budget.assignments - spent.assignments),
-            tokens=max(0, budget.tokens - spent.tokens),
-            cost_micros=max(0, budget.cost_micros - spent.cost_micros),
+            tokens=max(0, budget.tokens - spent.tokens - held.tokens + mine.tokens),
+            cost_micros=max(0, budget.cost_micros - spent.cost_micros - held.cost_micros + mine.cost_micros),
         )
 
     @cached_property

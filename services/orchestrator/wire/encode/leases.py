@@ -29,7 +29,7 @@ def all_of(given: PollResult) -> list[agent.Lease]:
 def lease(held: LeaseView, documents: RunDocuments) -> agent.Lease:
     """A lease with its work."""
     item: Assignment = from_json(held.body, Assignment)
-    message = agent.Lease(epoch=held.epoch, secret=held.secret, budget_left=documents.budget_left)
+    message = agent.Lease(epoch=held.epoch, secret=held.secret, budget_left=documents.budget_left(item))
     _set_time(message.expires_at, held.lease_until_us)
     _assign(message.assignment, held, item, documents.run)
     _WORK[item.purpose](message, item, documents)

@@ -14,6 +14,7 @@ from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain.enums import TAKES, Attention, Grade, TaskStatus
 from pointsman.services.orchestrator.domain.model import (
     NO_TERMS,
+    NOTHING_SPENT,
     Budget,
     GivenCriterion,
     OpenQuestion,
@@ -22,6 +23,7 @@ from pointsman.services.orchestrator.domain.model import (
 )
 from pointsman.services.orchestrator.domain.origin import Origin
 from pointsman.services.orchestrator.domain.run import Run
+from pointsman.services.orchestrator.domain.spending import held_by
 from pointsman.services.orchestrator.domain.views import RunCounts, RunView
 from pointsman.services.orchestrator.domain.waiting import AtWork, attention, waiting_for
 from pointsman.services.orchestrator.wire import enums
@@ -71,6 +73,7 @@ def run(view: RunView) -> runs.Run:
             cost_micros=it.spent.cost_micros,
             unpriced_tokens=it.spent.unpriced_tokens,
         ),
+        held=_held(it),
         tasks=_tasks(it),
         residual_risks=[risk(item) for item in it.risks],
         labels=it.order.labels,
@@ -198,6 +201,12 @@ def _grades(it: Run) -> runs.GradeCounts:
         caught=len(caught),
         caught_then_proven=sum(1 for task in caught if task.grade is Grade.PROVEN),
     )
+
+
+def _held(it: Run) -> runs.Usage | None:
+    """What the work that runs holds of the budget; None where it holds nothing."""
+    held = held_by(it)
+    return runs.Usage(tokens=held.tokens, cost_micros=held.cost_micros) if held != NOTHING_SPENT else None
 
 
 def _budget(it: Budget) -> runs.Budget:
