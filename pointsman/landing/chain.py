@@ -26,21 +26,36 @@ class Piece:
     commit: str
     message: str
     squash: bool = False
+    floor: str = ""
+    """Only its changes from this commit on are put there, as one commit."""
 
 
 async def place(clone: Path, piece: Piece, onto: str) -> Placed:
     """Puts work onto a commit; nothing is made where files conflict."""
+    ours, theirs = await _sides(clone, piece, onto)
     output = await git(
-        clone, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", onto, piece.commit, ok=(0, 1)
+        clone, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, ok=(0, 1)
     )
     tree, *names = [part for part in output.decode(errors="replace").split("\0") if part]
     if names:
         files = tuple(dict.fromkeys(names))
         return Placed("", files, await _hunks(clone, tree, files))
-    if not piece.squash and not (await git(clone, "rev-list", "--max-count=1", onto, f"^{piece.commit}")).strip():
+    is_single = piece.squash or piece.floor
+    if not is_single and not (await git(clone, "rev-list", "--max-count=1", onto, f"^{piece.commit}")).strip():
         return Placed(piece.commit)
-    parents = ("-p", onto) if piece.squash else ("-p", onto, "-p", piece.commit)
+    parents = ("-p", onto) if is_single else ("-p", onto, "-p", piece.commit)
     return Placed(await text(clone, "commit-tree", tree, *parents, "-m", piece.message))
+
+
+async def _sides(clone: Path, piece: Piece, onto: str) -> tuple[str, str]:
+    """The commits to be merged; with a floor two that have it as their only parent, so that it is what git starts from."""
+    if not piece.floor:
+        return onto, piece.commit
+    ours, theirs = [
+        await text(clone, "commit-tree", f"{commit}^{{tree}}", "-p", piece.floor, "-m", "side of a layer")
+        for commit in (onto, piece.commit)
+    ]
+    return ours, theirs
 
 
 async def changed_files(clone: Path, base: str, commit: str) -> frozenset[str]:

@@ -17,6 +17,7 @@ from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
 from pointsman.client import CallFailed, Client, NotFound, TerminalError, Unavailable
 from pointsman.credentials.folder import CredentialRole
 from pointsman.landing.forge import ForgeAway
+from pointsman.landing.layers import layers_of, of_layer, start_of, titled
 from pointsman.landing.messages import Story, landing_message
 from pointsman.landing.permissions import Permissions
 from pointsman.landing.prediction import Predictor
@@ -213,18 +214,29 @@ class Integrator:
         assert self._clone is not None, "prepared before"
         try:
             await fetch_work(client, self._clone, entry)
-        except (GitFailed, NotFound) as error:
+            entry = await self._split(client, entry)
+        except (GitFailed, NotFound, Blocked) as error:
             found = pb.LandingFinding(kind=pb.FINDING_KIND_BLOCKED, text=f"the work cannot be had: {error}")
             await client.landing.report(self.name, entry, entry.epoch, found=found)
             return None
         story = await self._story(client, entry)
         return await read_item(target, entry, landing_message(story), tip)
 
+    async def _split(self, client: Client, entry: pb.Entry) -> pb.Entry:
+        """The entry as the lowest layer of its stack, where one is asked for and nobody has split it yet."""
+        assert self._clone is not None, "prepared before"
+        if not entry.terms.stack or entry.HasField("stack"):
+            return entry
+        layers = titled(await layers_of(self._clone.path, entry), await self._story(client, entry))
+        entry = await client.landing.report(self.name, entry, entry.epoch, split=layers)
+        self._reach(Step.SPLIT)
+        return entry
+
     async def _story(self, client: Client, entry: pb.Entry) -> Story:
         assert self._clone is not None, "prepared before"
-        names = await text(self._clone.path, "log", "--format=%an", f"{entry.base_commit}..{entry.commit}")
+        names = await text(self._clone.path, "log", "--format=%an", f"{start_of(entry)}..{entry.commit}")
         delivery = await _delivery(client, entry.work_run_id)
-        story = Story(entry, delivery, tuple(filter(None, names.splitlines())))
+        story = of_layer(Story(entry, delivery, tuple(filter(None, names.splitlines()))))
         if not _is_proposed(entry):
             return story
         attempts = await _attempts(client, entry.work_run_id)

@@ -14,6 +14,7 @@ from pointsman.client import CallFailed, Client, TerminalError
 from pointsman.landing.forge import Check, CheckState, Draft, Forge, ForgeAway, ForgeRefused, Request
 from pointsman.landing.forge.choice import forge_of, token_for
 from pointsman.landing.forge.credentials import UnusableToken, git_variables, own_environment
+from pointsman.landing.layers import branch_of
 from pointsman.landing.messages import Story
 from pointsman.landing.permissions import OWN_BRANCHES
 from pointsman.landing.request_body import RequestContent, marker, request_body, request_title
@@ -25,6 +26,7 @@ FOLLOW_SECONDS = 30.0
 LISTEN_SECONDS = 20.0
 GATHER_SECONDS = 1.0
 """How long news of a forge are gathered: one event sends several webhooks."""
+CLOSED_TEXT = "the pull request was closed without being merged"
 MAX_LOG = 12_000
 MAX_FAILED = 5
 FOLLOWED = (pb.ENTRY_STATE_PROPOSED, pb.ENTRY_STATE_WAITING, pb.ENTRY_STATE_ASKED)
@@ -89,27 +91,26 @@ class Proposals:
     async def _propose(self, target: Target, entry: pb.Entry, story: Story) -> pb.Proposal:
         if not target.remote:
             raise Blocked("a pull request needs a remote: enqueue it with --push REMOTE")
-        forge, branch, head = await self.forge(target.remote), f"{OWN_BRANCHES}{entry.run_id}", entry.candidate.commit
+        forge, branch, head = await self.forge(target.remote), branch_of(entry), entry.candidate.commit
         await self.push(target, branch, head)
         self.reach(Step.BRANCH_PUSHED)
-        title, body = (
-            request_title(entry),
-            request_body(RequestContent(entry, story.delivery, story.attempts, story.trace)),
-        )
+        body = request_body(RequestContent(entry, story.delivery, story.attempts, story.trace))
+        draft = Draft(request_title(entry), body, branch, entry.stack.on_branch or entry.terms.target)
         request = await self._find(forge, entry, branch)
         self.reach(Step.REQUEST_LOOKED_UP)
         if request is None:
-            request = await forge.open(Draft(title, body, branch, entry.terms.target))
+            request = await forge.open(draft)
             self.reach(Step.REQUEST_OPENED)
-        elif request.body != body:
-            await forge.describe(request.number, title, body)
+        elif (request.body, request.target) != (body, draft.target):
+            await forge.describe(request.number, draft)
+            self.reach(Step.REQUEST_DESCRIBED)
         if entry.proposal.number:
             await self._say_once(forge, request.number, entry, head)
         return pb.Proposal(number=request.number, url=request.url, branch=branch, head=head)
 
     async def _find(self, forge: Forge, entry: pb.Entry, branch: str) -> Request | None:
         """The entry's own pull request, found by its marker."""
-        found = await forge.find(branch, entry.terms.target)
+        found = await forge.find(branch)
         return next((one for one in found if marker(entry.id) in one.body and one.is_open), None)
 
     async def _say_once(self, forge: Forge, number: int, entry: pb.Entry, head: str) -> None:
@@ -162,15 +163,17 @@ class Proposals:
         forge = await self.forge(entry.terms.remote)
         request = await forge.request(entry.proposal.number)
         self.reach(Step.FORGE_READ)
-        merged = request.merged_commit or await self._merged_by_hand(entry)
+        is_elsewhere = bool(request.merged_commit) and request.target not in ("", entry.terms.target)
+        merged = "" if is_elsewhere else request.merged_commit
+        merged = merged or await self._merged_by_hand(entry)
         if merged:
             return {"merged": pb.AtCommit(commit=merged)}
         if entry.state != pb.ENTRY_STATE_PROPOSED:
             return {}
-        if not request.is_open:
-            text_ = "the pull request was closed without being merged"
+        if is_elsewhere or not request.is_open:
+            text_ = _merged_elsewhere(entry, request) if is_elsewhere else CLOSED_TEXT
             return {"found": pb.LandingFinding(kind=pb.FINDING_KIND_CLOSED, text=text_, url=request.url)}
-        if request.conflicts:
+        if request.conflicts and not entry.stack.on_branch:  # the layer below says itself where it has gone
             return {"base_moved": pb.AtCommit(commit=entry.candidate.base or entry.proposal.head)}
         found = await self._review(forge, entry) or await self._checks(forge, entry)
         return {"found": found} if found is not None else {}
@@ -227,11 +230,23 @@ async def _rest(seconds: float, ends: Sequence[asyncio.Event]) -> None:
             wait.cancel()
 
 
+def _merged_elsewhere(entry: pb.Entry, request: Request) -> str:
+    return (
+        f"the pull request was merged into {request.target[:200]}, which is not {entry.terms.target}: once that branch is "
+        "merged this is seen by itself; `retry` proposes what is missing anew"
+    )
+
+
 def _untrusted(kind: pb.FindingKind.ValueType, said: str, url: str, entry: pb.Entry) -> pb.LandingFinding:
     """A finding in a forge's words, which start from the commit that they are about."""
     clean = said.replace("\0", "")
     return pb.LandingFinding(
-        kind=kind, text=excerpt(clean, MAX_LOG), url=url[:2048], base=entry.proposal.head, untrusted=True
+        kind=kind,
+        text=excerpt(clean, MAX_LOG),
+        url=url[:2048],
+        base=entry.proposal.head,
+        untrusted=True,
+        floor=entry.candidate.base,
     )
 
 
@@ -243,6 +258,11 @@ async def push_own_branch(target: Target, branch: str, head: str) -> None:
     seen = there.decode().split("\t")[0].strip()
     if seen == head:
         return
+    if seen and not await target.has(seen):  # whatever we pushed, here or as another integrator's layer, we have
+        raise Blocked(
+            f"somebody else has pushed {seen[:12]} to {branch}, which would be lost: merge it there, or take it away from "
+            "the branch, then answer `retry`"
+        )
     try:
         await git(
             target.clone, "push", "-q", "--no-verify", f"--force-with-lease=refs/heads/{branch}:{seen}", address,

@@ -43,14 +43,16 @@ def marker(entry_id: str) -> str:
 
 def request_title(entry: Entry) -> str:
     """The title."""
-    return subject(entry.title or f"Land {entry.run_id}")
+    place = f" ({entry.stack.number}/{len(entry.stack.layers)})" if entry.HasField("stack") else ""
+    return f"{subject(entry.title or f'Land {entry.run_id}')}{place}"
 
 
 def request_body(content: RequestContent) -> str:
     """The body, bounded; words of agents are in cells and list items, on one line each."""
     entry, delivery = content.entry, content.delivery
     grade = Grade.Name(delivery.grade).removeprefix("GRADE_").replace("_", " ")
-    proven = f"Proven on `{entry.terms.target}` at `{entry.candidate.base[:12]}`: {_cell(entry.candidate.summary)}."
+    onto = entry.stack.on_branch or entry.terms.target
+    proven = f"Proven on `{onto}` at `{entry.candidate.base[:12]}`: {_cell(entry.candidate.summary)}."
     parts = [
         _section(
             "Open risks",
@@ -58,6 +60,7 @@ def request_body(content: RequestContent) -> str:
         ),
         f"{proven} Grade: **{grade}**.",
         _table(content),
+        _stack(entry),
         _section("Changed tests", (f"- `{one_line(path, 300)}`" for path in changed_tests(delivery)[:MAX_TESTS])),
         f"Run `{entry.work_run_id}`, entry `{entry.id}`{content.trace and f', {content.trace}'}.",
         marker(entry.id),
@@ -65,6 +68,17 @@ def request_body(content: RequestContent) -> str:
     end = f"\n\n{parts[-1]}"
     whole = "\n\n".join(filter(None, parts[:-1]))
     return whole.encode()[: MAX_BODY - len(end.encode())].decode(errors="ignore") + end
+
+
+def _stack(entry: Entry) -> str:
+    """All layers, the highest first, and which of them this is."""
+    layers = list(enumerate(entry.stack.layers, 1))
+    here = entry.stack.number
+    shown = (
+        f"- {number}. {_cell(layer.title or layer.task_id)}{' **(this one)**' if number == here else ''}"
+        for number, layer in reversed(layers)
+    )
+    return _section("Stack, to be merged from below", shown)
 
 
 def changed_tests(delivery: Delivery) -> list[str]:

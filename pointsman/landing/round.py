@@ -7,6 +7,7 @@ from typing import Any
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.landing.chain import Piece, Placed, changed_files, place
 from pointsman.landing.conflict import Deliveries, conflict_context
+from pointsman.landing.layers import base_of, start_of
 from pointsman.landing.proving import Outcome
 from pointsman.landing.steps import Reach, Step
 from pointsman.landing.target import Blocked, Target
@@ -91,7 +92,7 @@ class Round:
         if outcome.ok or (outcome.asks and len(chain) == 1 and chain[0].item.entry.approved):
             await self._land_chain(chain, base, outcome)
         elif len(chain) == 1:
-            await self.refuse(chain[0], outcome)
+            await self.refuse(chain[0], outcome, base)
         else:
             half = len(chain) // 2
             await self._land_batch([one.item for one in chain[:half]], base)
@@ -99,24 +100,34 @@ class Round:
 
     async def candidate(self, item: Item) -> pb.Entry | None:
         """An entry alone on the tip, proven and recorded; nothing where that failed, which is reported."""
-        base = await self.target.tip()
-        if await self._is_there(item, base):
-            return None
-        chain = await self._chain([item], base)
-        if not chain:
+        if await self._is_there(item, await self.target.tip()):
             return None
         try:
+            base = await base_of(self.target, item.entry)
+            chain = await self._chain([item], base)
+            if not chain or await self._is_empty(chain[0], base):
+                return None
             outcome = await self._prove(base, chain[0].commit)
         except Blocked as blocked:
             await self._found([item.entry], blocked=str(blocked))
             return None
         self._reach(Step.PROVED)
         if not outcome.ok and not (outcome.asks and item.entry.approved):
-            await self.refuse(chain[0], outcome)
+            await self.refuse(chain[0], outcome, base)
             return None
         entry: pb.Entry = await self._record(chain[0], (base, chain[0].commit), outcome)
         self._reach(Step.CANDIDATE_REPORTED)
         return entry
+
+    async def _is_empty(self, one: Candidate, base: str) -> bool:
+        """Whether the target has the changes of a layer already, by a squash or a rebase; it is reported then."""
+        entry = one.item.entry
+        if not one.item.piece.floor or entry.stack.on_commit:
+            return False
+        if await self.target.tree_of(one.commit) != await self.target.tree_of(base):
+            return False
+        await self.report(entry, merged=pb.AtCommit(commit=base))
+        return True
 
     async def _chain(self, batch: Sequence[Item], base: str) -> list[Candidate]:
         """The entries one after the other on the base; conflicts with the base itself are reported."""
@@ -185,18 +196,18 @@ class Round:
         for entry in entries:
             await self.report(entry, found=pb.LandingFinding(kind=pb.FINDING_KIND_BLOCKED, text=blocked))
 
-    async def refuse(self, one: Candidate, outcome: Outcome) -> None:
+    async def refuse(self, one: Candidate, outcome: Outcome, onto: str) -> None:
         """What a proof found is the entry's; a linked run starts from the tree that failed."""
         kind = pb.FINDING_KIND_PROOF_ASKS if outcome.asks else pb.FINDING_KIND_PROOF_FAILED
         text = "\n".join(outcome.asks) if outcome.asks else outcome.text
         files = sorted(one.item.files)[:MAX_FILES]
         base = "" if outcome.asks else await self.target.keep(one.item.entry.id, one.commit)
-        found = pb.LandingFinding(kind=kind, text=_bounded(text), files=files, base=base)
+        found = pb.LandingFinding(kind=kind, text=_bounded(text), files=files, base=base, floor=onto)
         await self.report(one.item.entry, found=found)
 
     async def _conflicted(self, item: Item, placed: Placed, tip: str) -> None:
         entry = item.entry
-        sides = (entry.base_commit, entry.commit, tip)
+        sides = (start_of(entry), entry.commit, tip)
         context = await conflict_context(self.target.clone, placed, sides, self._deliveries)
         found = pb.LandingFinding(
             kind=pb.FINDING_KIND_CONFLICTED,
@@ -204,6 +215,7 @@ class Round:
             files=context.files[:MAX_FILES],
             other_run_ids=context.other_run_ids,
             base=await self.target.keep(entry.id, tip),
+            floor=tip,
         )
         await self.report(entry, found=found)
 
@@ -222,7 +234,7 @@ def independent(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 async def read_item(target: Target, entry: pb.Entry, message: str, tip: str) -> Item:
     """An entry whose work is in the clone."""
     files = await changed_files(target.clone, tip, entry.commit)
-    return Item(entry, Piece(entry.commit, message, entry.terms.squash), files)
+    return Item(entry, Piece(entry.commit, message, entry.terms.squash, entry.stack.floor), files)
 
 
 def _bounded(text: str) -> str:

@@ -13,6 +13,7 @@ class Step(StrEnum):
     """Between every two things that leave the integrator."""
 
     TAKEN = "taken"
+    SPLIT = "split"
     FETCHED = "fetched"
     PLACED = "placed"
     PROVED = "proved"
@@ -22,6 +23,7 @@ class Step(StrEnum):
     BRANCH_PUSHED = "branch_pushed"
     REQUEST_LOOKED_UP = "request_looked_up"
     REQUEST_OPENED = "request_opened"
+    REQUEST_DESCRIBED = "request_described"
     REQUEST_REPORTED = "request_reported"
     FORGE_READ = "forge_read"
     COMMENT_LOOKED_UP = "comment_looked_up"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,6 +54,16 @@ class Target:
         except GitFailed as error:
             raise Blocked(f"the branch {self.branch} cannot be fetched: {error}") from None
         return await text(self.clone, "rev-parse", mine)
+
+    async def fetched(self, commit: str) -> bool:
+        """Fetches a commit, and not what else a branch may hold, from where the target is; whether it is there."""
+        wanted = f"{commit}:{OURS}/{self.remote}/commits/{commit}"
+        with suppress(GitFailed):
+            await git(
+                self.clone, "fetch", "-q", "--no-tags", "--no-write-fetch-head", await self.address(), wanted,
+                extra=self.secrets,
+            )  # fmt: skip
+        return await self.has(commit)
 
     async def contains(self, commit: str, tip: str) -> bool:
         """Whether a commit is in the history of a tip."""

@@ -60,6 +60,7 @@ DELIVER: Mapping[str, Key] = {
     "push": Key(values.text, "The remote whose branch it is, and the only one that may be pushed to."),
     "pr": Key(values.flag, "Whether a pull request is opened instead of a fast-forward."),
     "squash": Key(values.flag, "Whether a run becomes one commit."),
+    "stack": Key(values.flag, "Whether each task becomes a pull request of its own, on the one below."),
     "auto": Key(values.flag, "Whether `pointsman run` puts its work into the queue by itself."),
 }
 NOTIFY: Mapping[str, Key] = {

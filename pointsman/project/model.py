@@ -84,6 +84,7 @@ class DeliverSection:
     """A remote; empty for the branch of the repository itself."""
     pr: bool = False
     squash: bool = False
+    stack: bool = False
     auto: bool = False
 
 

@@ -22,6 +22,7 @@ from pointsman.services.orchestrator.domain.ending import PARKED
 from pointsman.services.orchestrator.domain.enums import Call, Capability, Resume, State
 from pointsman.services.orchestrator.domain.landing import commands as landing
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK, StartLink
+from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE
 from pointsman.services.orchestrator.domain.model import Order
 from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.domain.schedules.machine import NEXT, START_RUN, StartRun
@@ -72,6 +73,9 @@ class Engine:
         """Make the call; its answer and the acknowledgement are one commit."""
         if effect.kind == START_LINK:
             await self._start_linked_run(effect, effect.data(StartLink))
+            return
+        if effect.kind == TELL_ABOVE:
+            await self._tell_entry(effect, effect.data(landing.PutLayer))
             return
         if effect.kind == START_RUN:
             await self.scheduling.start_run(effect, effect.data(StartRun))

@@ -86,8 +86,7 @@ class FakeGitHub(BaseAdapter):
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:
         if path == "pulls":
             branch = query["head"].split(":", 1)[1]
-            found = [pull for pull in reversed(self.pulls) if (pull.branch, pull.target) == (branch, query["base"])]
-            return 200, [self._shown(pull) for pull in found]
+            return 200, [self._shown(pull) for pull in reversed(self.pulls) if pull.branch == branch]
         if path.startswith("commits/"):
             return self._commit(*path.split("/")[1:3])
         if path.startswith("actions/jobs/"):
@@ -114,7 +113,7 @@ class FakeGitHub(BaseAdapter):
     def _patch(self, path: str, _query: dict[str, str], body: Any) -> tuple[int, Any]:
         pull = self._pull(path)
         assert pull is not None
-        pull.title, pull.body = body["title"], body["body"]
+        pull.title, pull.body, pull.target = body["title"], body["body"], body["base"]
         return 200, self._shown(pull)
 
     def _commit(self, commit: str, what: str) -> tuple[int, Any]:

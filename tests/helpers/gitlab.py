@@ -37,8 +37,8 @@ class FakeGitLab(FakeGitHub):
 
     def _get(self, path: str, query: dict[str, str], _body: Any) -> tuple[int, Any]:
         if path == "merge_requests":
-            wanted = (query["source_branch"], query["target_branch"])
-            return 200, [self._shown(pull) for pull in reversed(self.pulls) if (pull.branch, pull.target) == wanted]
+            branch = query["source_branch"]
+            return 200, [self._shown(pull) for pull in reversed(self.pulls) if pull.branch == branch]
         if path.startswith("repository/commits/"):
             commit = path.split("/")[2]
             return 200, [_status(commit, run) for run in self.checks.get(commit, [])]
@@ -93,7 +93,7 @@ class FakeGitLab(FakeGitHub):
     def _put(self, path: str, _query: dict[str, str], body: Any) -> tuple[int, Any]:
         pull = self._pull(path)
         assert pull is not None
-        pull.title, pull.body = body["title"], body["description"]
+        pull.title, pull.body, pull.target = body["title"], body["description"], body["target_branch"]
         return 200, self._shown(pull)
 
     def _pull(self, path: str) -> Pull | None:

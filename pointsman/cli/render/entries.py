@@ -32,6 +32,8 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
     """Everything that a person has to know about an entry and its runs, as one story."""
     yield f"{entry.id}  {state_of(entry)}  {target_of(entry)}  {entry.title}"
     yield f"{INDENT}run {entry.run_id}, work {entry.commit[:12]} of {entry.work_run_id}"
+    if entry.HasField("stack"):
+        yield f"{INDENT}{stack_line(entry.stack)}"
     for link in entry.links:
         kind = pb.FindingKind.Name(link.kind).removeprefix("FINDING_KIND_").lower()
         spent = f", {link.tokens} tokens" if link.tokens else ""
@@ -47,6 +49,13 @@ def entry_lines(entry: pb.Entry) -> Iterator[str]:
         yield from _finding(entry.finding)
     if entry.end_reason:
         yield f"{INDENT}{entry.end_reason}"
+
+
+def stack_line(place: pb.StackPlace) -> str:
+    """Where an entry stands in its stack."""
+    on = f", on {place.on_branch}" if place.on_branch else ""
+    above = ", ".join(layer.title for layer in place.layers[place.number :])
+    return f"layer {place.number} of {len(place.layers)}{on}{above and f'; above it: {above}'}"
 
 
 def prediction_lines(run_id: str, coming: pb.Prediction) -> Iterator[str]:

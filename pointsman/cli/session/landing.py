@@ -17,14 +17,16 @@ from pointsman.cli.session.linked_runs import LinkCrew, open_link
 from pointsman.cli.session.repository import read_project
 from pointsman.cli.session.worker_settings import WorkerSettings
 from pointsman.cli.session.workers import worker_root
-from pointsman.client import CallFailed, Client
+from pointsman.client import CallFailed, Client, NotFound
 from pointsman.landing.integrator import Integrator, Place
 from pointsman.landing.permissions import Permissions
 from pointsman.landing.proposals import Proposals
 from pointsman.landing.steps import armed_by_environment
+from pointsman.project import DeliverSection
 from pointsman.services.chassis.core.config import load
 from pointsman.worker.git import repository_id
 
+APPEAR_SECONDS = 0.2
 SETTLED = (
     pb.ENTRY_STATE_LANDED,
     pb.ENTRY_STATE_REJECTED,
@@ -50,24 +52,30 @@ class Wishes:
     """What linked runs may spend together; that of the run where it is not given."""
     resolver: bool = False
     """Whether somebody plays the resolver."""
+    stack: bool = False
+    """A pull request for each task, on the one below."""
 
     @property
     def any(self) -> bool:
         """Whether an option asks for more than a branch."""
-        return bool(self.onto or self.push or self.pr or self.squash or self.queue)
+        return any((self.onto, self.push, self.pr, self.squash, self.queue, self.stack))
 
 
-async def with_project(wishes: Wishes, folder: Path) -> Wishes:
-    """The wishes, with what [deliver] of the repository's HEAD says where options do not."""
+async def with_head(wishes: Wishes, folder: Path) -> Wishes:
+    """The wishes, with what the project file of the repository's HEAD says where options do not."""
     project = await read_project(folder, await text(folder, "rev-parse", "HEAD"))
-    section = project.deliver
+    return replace(with_section(wishes, project.deliver), resolver=wishes.resolver or project.crew.resolver is not None)
+
+
+def with_section(wishes: Wishes, section: DeliverSection) -> Wishes:
+    """The wishes, with what [deliver] says where they do not; a stack is one of pull requests."""
     return replace(
         wishes,
         onto=wishes.onto or section.onto,
         push=wishes.push or section.push,
-        pr=wishes.pr or section.pr,
+        pr=wishes.pr or section.pr or wishes.stack or section.stack,
+        stack=wishes.stack or section.stack,
         squash=wishes.squash or section.squash,
-        resolver=wishes.resolver or project.crew.resolver is not None,
     )
 
 
@@ -87,6 +95,7 @@ async def terms_of(wishes: Wishes, folder: Path) -> pb.LandingTerms:
         max_tokens=wishes.budget.tokens if wishes.budget else 0,
         max_cost_micros=wishes.budget.cost_micros if wishes.budget else 0,
         resolver=wishes.resolver,
+        stack=wishes.stack,
     )
 
 
@@ -99,13 +108,15 @@ def integrator_for(folder: Path, remotes: Sequence[str] = ()) -> Integrator:
     return Integrator(name, place, proposals, reach)
 
 
-async def land_now(client: Client, entry: pb.Entry, integrator: Integrator, crew: LinkCrew | None = None) -> pb.Entry:
+async def land_now(
+    client: Client, entry: pb.Entry, integrator: Integrator, crew: LinkCrew | None = None
+) -> Sequence[pb.Entry]:
     """Works on the queue until an entry has gone as far as it can for now; raises what stopped the integrator.
 
-    With a crew, its linked runs are worked on too: it goes on until the work is merged, or a person is asked.
+    The entry and, where it is the lowest of a stack, those above it, as far as they are there. With a crew, its linked runs are worked on too: it goes on until the work is merged, or a person is asked.
     """
     working = asyncio.create_task(integrator.run(client, asyncio.Event()))
-    settled = asyncio.create_task(_over(client, entry, crew) if crew else _settled(client, entry, SETTLED))
+    settled = asyncio.create_task(_whole(client, entry, crew))
     try:
         await asyncio.wait((working, settled), return_when=asyncio.FIRST_COMPLETED)
         if not settled.done():
@@ -115,6 +126,26 @@ async def land_now(client: Client, entry: pb.Entry, integrator: Integrator, crew
         for task in (working, settled):
             task.cancel()
         await asyncio.gather(working, settled, return_exceptions=True)
+
+
+async def _whole(client: Client, entry: pb.Entry, crew: LinkCrew | None) -> list[pb.Entry]:
+    """An entry and the layers above it, each once it has gone as far as it can, up to one that does not go on."""
+    done: list[pb.Entry] = []
+    while True:
+        entry = await (_over(client, entry, crew) if crew else _settled(client, entry, SETTLED))
+        done.append(entry)
+        if not entry.stack.above_entry_id or entry.state not in (pb.ENTRY_STATE_PROPOSED, pb.ENTRY_STATE_LANDED):
+            return done
+        entry = await _appeared(client, entry.stack.above_entry_id)
+
+
+async def _appeared(client: Client, entry_id: str) -> pb.Entry:
+    """An entry, once it is there."""
+    while True:
+        try:
+            return await client.landing.get(entry_id)
+        except NotFound:
+            await asyncio.sleep(APPEAR_SECONDS)
 
 
 async def _settled(client: Client, entry: pb.Entry, states: Sequence[pb.EntryState.ValueType]) -> pb.Entry:
@@ -140,18 +171,18 @@ async def land_by_itself(client: Client, run: Run, folder: Path, crew: LinkCrew)
     section = (await read_project(folder, run.repository.base_commit)).deliver
     if not section.auto or not section.onto or run.parent_entry:
         return ()
-    wishes = Wishes(section.onto, section.push, section.pr, section.squash, resolver="resolver" in crew.crew.members)
+    wishes = with_section(Wishes(resolver="resolver" in crew.crew.members), section)
     try:
         entry = await client.landing.enqueue(run.id, await terms_of(wishes, folder))
-        entry = await land_now(client, entry, integrator_for(folder), crew)
+        entries = await land_now(client, entry, integrator_for(folder), crew)
     except (CallFailed, GitFailed) as error:
         return (f"not landed: {error}; `pointsman deliver {run.id}` does it at any time",)
-    return tuple(entry_lines(entry))
+    return tuple(line for entry in entries for line in entry_lines(entry))
 
 
-def exit_code_of(entry: pb.Entry) -> int:
-    """The exit code that tells where an entry is."""
-    return EXIT_CODES.get(entry.state, EXIT_FAILED)
+def exit_code_of(entries: Sequence[pb.Entry]) -> int:
+    """The exit code that tells where an entry and the layers above it are: that of the first which does not go on."""
+    return next(filter(None, (EXIT_CODES.get(entry.state, EXIT_FAILED) for entry in entries)), 0)
 
 
 @asynccontextmanager

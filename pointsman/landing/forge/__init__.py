@@ -40,6 +40,8 @@ class Request:
     is_open: bool = True
     merged_commit: str = ""
     conflicts: bool = False
+    target: str = ""
+    """The branch that it is to be merged into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,14 @@ class Review:
 class Forge(Protocol):
     """A forge with one repository."""
 
-    async def find(self, branch: str, target: str) -> Sequence[Request]:
-        """The pull requests of a branch, whatever their state, newest first."""
+    async def find(self, branch: str) -> Sequence[Request]:
+        """The pull requests of a branch, whatever their state and target, newest first."""
 
     async def open(self, draft: Draft) -> Request:
         """Opens a pull request."""
 
-    async def describe(self, number: int, title: str, body: str) -> None:
-        """Replaces title and body of a pull request."""
+    async def describe(self, number: int, draft: Draft) -> None:
+        """Replaces title, body and target of a pull request."""
 
     async def request(self, number: int) -> Request:
         """A pull request as it is now."""

@@ -24,15 +24,9 @@ class GitHub:
             headers["Authorization"] = f"Bearer {token.value}"
         self.rest = Rest("GitHub", f"{api.rstrip('/')}/repos/{owner}/{name}", headers)
 
-    async def find(self, branch: str, target: str) -> Sequence[Request]:
-        """The pull requests of a branch, whatever their state, newest first."""
-        wanted = {
-            "head": f"{self._owner}:{branch}",
-            "base": target,
-            "state": "all",
-            "sort": "created",
-            "direction": "desc",
-        }
+    async def find(self, branch: str) -> Sequence[Request]:
+        """The pull requests of a branch, whatever their state and target, newest first."""
+        wanted = {"head": f"{self._owner}:{branch}", "state": "all", "sort": "created", "direction": "desc"}
         return [_request(item) for item in await self.rest.pages("/pulls", wanted)]
 
     async def open(self, draft: Draft) -> Request:
@@ -40,9 +34,10 @@ class GitHub:
         body = {"title": draft.title, "body": draft.body, "head": draft.branch, "base": draft.target}
         return _request(await self.rest.json("POST", "/pulls", json=body))
 
-    async def describe(self, number: int, title: str, body: str) -> None:
-        """Replaces title and body of a pull request."""
-        await self.rest.json("PATCH", f"/pulls/{number}", json={"title": title, "body": body})
+    async def describe(self, number: int, draft: Draft) -> None:
+        """Replaces title, body and target of a pull request."""
+        body = {"title": draft.title, "body": draft.body, "base": draft.target}
+        await self.rest.json("PATCH", f"/pulls/{number}", json=body)
 
     async def request(self, number: int) -> Request:
         """A pull request as it is now."""
@@ -92,6 +87,7 @@ def _request(item: Mapping[str, Any]) -> Request:
         is_open=item["state"] == "open",
         merged_commit=str(item.get("merge_commit_sha") or item["head"]["sha"]) if merged else "",
         conflicts=item.get("mergeable_state") == "dirty",
+        target=str(item["base"]["ref"]),
     )
 
 

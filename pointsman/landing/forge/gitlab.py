@@ -21,15 +21,9 @@ class GitLab:
         headers = {"PRIVATE-TOKEN": token.value} if token is not None else {}
         self.rest = Rest("GitLab", f"{api.rstrip('/')}/projects/{quote(project, safe='')}", headers)
 
-    async def find(self, branch: str, target: str) -> Sequence[Request]:
-        """The merge requests of a branch, whatever their state, newest first."""
-        wanted = {
-            "source_branch": branch,
-            "target_branch": target,
-            "state": "all",
-            "order_by": "created_at",
-            "sort": "desc",
-        }
+    async def find(self, branch: str) -> Sequence[Request]:
+        """The merge requests of a branch, whatever their state and target, newest first."""
+        wanted = {"source_branch": branch, "state": "all", "order_by": "created_at", "sort": "desc"}
         return [_request(item) for item in await self.rest.pages("/merge_requests", wanted)]
 
     async def open(self, draft: Draft) -> Request:
@@ -42,9 +36,10 @@ class GitLab:
         }
         return _request(await self.rest.json("POST", "/merge_requests", json=body))
 
-    async def describe(self, number: int, title: str, body: str) -> None:
-        """Replaces title and description of a merge request."""
-        await self.rest.json("PUT", f"/merge_requests/{number}", json={"title": title, "description": body})
+    async def describe(self, number: int, draft: Draft) -> None:
+        """Replaces title, description and target of a merge request."""
+        body = {"title": draft.title, "description": draft.body, "target_branch": draft.target}
+        await self.rest.json("PUT", f"/merge_requests/{number}", json=body)
 
     async def request(self, number: int) -> Request:
         """A merge request as it is now."""
@@ -137,6 +132,7 @@ def _request(item: Mapping[str, Any]) -> Request:
         is_open=item["state"] == "opened",
         merged_commit=str(commit or "") if merged else "",
         conflicts=bool(item.get("has_conflicts")),
+        target=str(item["target_branch"]),
     )
 
 

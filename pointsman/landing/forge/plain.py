@@ -12,7 +12,7 @@ class PlainRemote:
 
     address: str
 
-    async def find(self, branch: str, target: str) -> Sequence[Request]:  # noqa: ARG002 - there are none
+    async def find(self, branch: str) -> Sequence[Request]:  # noqa: ARG002 - there are none
         """There are no pull requests."""
         return ()
 
@@ -20,7 +20,7 @@ class PlainRemote:
         """The pushed branch stands for the request."""
         return Request(1, f"{self.address}#{draft.branch}", "")
 
-    async def describe(self, number: int, title: str, body: str) -> None:
+    async def describe(self, number: int, draft: Draft) -> None:
         """Nothing can be described."""
 
     async def request(self, number: int) -> Request:

@@ -10,7 +10,7 @@ from pointsman.services.chassis.engine.journal import until
 from pointsman.services.chassis.rpc.paging import page_key, page_size, page_token, seconds_of, timestamp, transition
 from pointsman.services.orchestrator.domain.enums import State
 from pointsman.services.orchestrator.domain.landing import commands
-from pointsman.services.orchestrator.domain.landing.enums import TERMINAL
+from pointsman.services.orchestrator.domain.landing.enums import TERMINAL, Way
 from pointsman.services.orchestrator.domain.landing.machine import KIND
 from pointsman.services.orchestrator.domain.landing.model import entry_id_for
 from pointsman.services.orchestrator.domain.run import Run
@@ -36,6 +36,8 @@ class LandingServicer(PredictionServicer):
         _require_delivered(run)
         terms = decode.landing.terms(request.terms, run)
         _require_branch(terms.target)
+        if terms.stack and terms.way is not Way.PULL_REQUEST:
+            raise invalid_field("terms.stack", "a stack is one of pull requests; say LANDING_WAY_PULL_REQUEST too")
         entry_id = entry_id_for(caller.project, run.run_id, terms, request.request_id)
         queue_id = terms.queue_id(caller.project)
         command = commands.Enqueue(entry_id, queue_id, terms, decode.landing.work_of(run))

@@ -11,6 +11,7 @@ from pointsman.services.orchestrator.domain.enums import Call, Capability, State
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK
 from pointsman.services.orchestrator.domain.landing.model import Entry, Finding
+from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE
 from pointsman.services.orchestrator.domain.model import Budget
 from pointsman.services.orchestrator.loops import Engine
 from pointsman.services.orchestrator.store import OrchestratorStore
@@ -18,7 +19,7 @@ from tests.contract.orchestrator.orchestrators import caller, orchestrator, orde
 from tests.contract.orchestrator.test_landing import ONE, enqueue, report, taken, violations
 
 FOUND = Finding(EntryEvent.CONFLICTED, "both changed it", ("a.py",), base="c" * 40)
-OURS = (START_LINK, Call.TELL_ENTRY)
+OURS = (START_LINK, TELL_ABOVE, Call.TELL_ENTRY)
 
 
 async def waiting(store: OrchestratorStore, *, resolver: bool = False) -> None:

@@ -46,5 +46,5 @@ async def test_an_entry_that_is_settled_ends_the_integrator() -> None:
             ended.set()
 
     client = client_with(pb.ENTRY_STATE_PROVING, pb.ENTRY_STATE_ASKED)
-    entry = await land_now(client, ENTRY, SimpleNamespace(run=run))  # type: ignore[arg-type]
+    (entry,) = await land_now(client, ENTRY, SimpleNamespace(run=run))  # type: ignore[arg-type]
     assert (entry.state, ended.is_set()) == (pb.ENTRY_STATE_ASKED, True)

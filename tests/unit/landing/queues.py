@@ -28,6 +28,7 @@ from pointsman.services.orchestrator.domain.landing.apply import apply
 from pointsman.services.orchestrator.domain.landing.enums import EntryState, Way
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK, StartLink, decide
 from pointsman.services.orchestrator.domain.landing.model import Entry, Terms, Work
+from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE
 from pointsman.services.orchestrator.domain.views import EntryView
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
@@ -69,6 +70,10 @@ class Landing:
             self.events.append((command.entity_id, event.name))
         self.started += [(command.entity_id, one.data) for one in decision.effects if one.kind == START_LINK]
         self.entries[command.entity_id] = state
+        for effect in decision.effects:
+            if effect.kind == TELL_ABOVE:
+                self.submit(effect.data)
+                self.submit(effect.data)  # at least once
         entry: Entry = state
         return entry
 

@@ -46,7 +46,7 @@ async def test_every_page_is_read_and_the_last_word_of_a_reviewer_counts() -> No
     fake = FakeGitHub(heads={"pointsman/run_1": commit_of("head")})
     forge = fake_forge(fake)
     request = await forge.open(DRAFT)
-    assert [one.number for one in await forge.find("pointsman/run_1", "main")] == [request.number]
+    assert [one.number for one in await forge.find("pointsman/run_1")] == [request.number]
     states = ["CHANGES_REQUESTED", "COMMENTED", "APPROVED"]
     fake.pulls[0].reviews = [
         {"user": {"login": "grace"}, "state": state, "body": "x", "commit_id": "c", "html_url": "https://u.test"}

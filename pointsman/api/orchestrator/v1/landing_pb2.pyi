@@ -121,7 +121,9 @@ class _FindingKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FindingKi
     FINDING_KIND_CHANGES_REQUESTED: _FindingKind.ValueType  # 6
     """A review of the pull request asks for changes."""
     FINDING_KIND_CLOSED: _FindingKind.ValueType  # 7
-    """The pull request was closed without being merged."""
+    """The pull request was closed without being merged into the target."""
+    FINDING_KIND_ORPHANED: _FindingKind.ValueType  # 8
+    """The layer below it in its stack was ended by a person."""
 
 class FindingKind(_FindingKind, metaclass=_FindingKindEnumTypeWrapper):
     """What was found about an entry."""
@@ -141,7 +143,9 @@ FINDING_KIND_CHECKS_FAILED: FindingKind.ValueType  # 5
 FINDING_KIND_CHANGES_REQUESTED: FindingKind.ValueType  # 6
 """A review of the pull request asks for changes."""
 FINDING_KIND_CLOSED: FindingKind.ValueType  # 7
-"""The pull request was closed without being merged."""
+"""The pull request was closed without being merged into the target."""
+FINDING_KIND_ORPHANED: FindingKind.ValueType  # 8
+"""The layer below it in its stack was ended by a person."""
 Global___FindingKind: _TypeAlias = FindingKind  # noqa: Y015
 
 class _EntryReply:
@@ -187,6 +191,7 @@ class LandingTerms(_message.Message):
     MAX_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_COST_MICROS_FIELD_NUMBER: _builtins.int
     RESOLVER_FIELD_NUMBER: _builtins.int
+    STACK_FIELD_NUMBER: _builtins.int
     repository_id: _builtins.str
     """The repository; that of the run where it is empty."""
     target: _builtins.str
@@ -205,6 +210,8 @@ class LandingTerms(_message.Message):
     """Cost that its linked runs may spend together, in millionths; 0 means as much as the run itself."""
     resolver: _builtins.bool
     """Somebody plays the resolver: what two linked runs of the crew could not bring in is its, before a person is asked."""
+    stack: _builtins.bool
+    """A pull request for each task of the run, each on the one below; only with LANDING_WAY_PULL_REQUEST."""
     def __init__(
         self,
         *,
@@ -217,14 +224,117 @@ class LandingTerms(_message.Message):
         max_tokens: _builtins.int = ...,
         max_cost_micros: _builtins.int = ...,
         resolver: _builtins.bool = ...,
+        stack: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_cost_micros", b"max_cost_micros", "max_tokens", b"max_tokens", "priority", b"priority", "remote", b"remote", "repository_id", b"repository_id", "resolver", b"resolver", "squash", b"squash", "target", b"target", "way", b"way"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_cost_micros", b"max_cost_micros", "max_tokens", b"max_tokens", "priority", b"priority", "remote", b"remote", "repository_id", b"repository_id", "resolver", b"resolver", "squash", b"squash", "stack", b"stack", "target", b"target", "way", b"way"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LandingTerms: _TypeAlias = LandingTerms  # noqa: Y015
+
+@_typing.final
+class Layer(_message.Message):
+    """One task's part of a stack."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """The task."""
+    title: _builtins.str
+    """What it is about, in a line."""
+    commit: _builtins.str
+    """The commit that holds it and all layers below it."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        commit: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "task_id", b"task_id", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Layer: _TypeAlias = Layer  # noqa: Y015
+
+@_typing.final
+class Layers(_message.Message):
+    """The layers of a run's work, the lowest first; the last one holds all of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAYERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def layers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Layer]:
+        """The layers."""
+
+    def __init__(
+        self,
+        *,
+        layers: _abc.Iterable[Global___Layer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layers", b"layers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Layers: _TypeAlias = Layers  # noqa: Y015
+
+@_typing.final
+class StackPlace(_message.Message):
+    """Where an entry stands in its stack."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    LAYERS_FIELD_NUMBER: _builtins.int
+    FLOOR_FIELD_NUMBER: _builtins.int
+    ON_COMMIT_FIELD_NUMBER: _builtins.int
+    ON_BRANCH_FIELD_NUMBER: _builtins.int
+    BELOW_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    ABOVE_ENTRY_ID_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its number; 1 is the lowest."""
+    floor: _builtins.str
+    """The commit that its own changes start from."""
+    on_commit: _builtins.str
+    """The commit of the layer below that it goes onto; empty once it goes onto the target itself."""
+    on_branch: _builtins.str
+    """The branch of that layer, into which it is proposed."""
+    below_entry_id: _builtins.str
+    """The entry of the layer below; empty for the lowest."""
+    above_entry_id: _builtins.str
+    """The entry of the layer above, which is there once this one was proposed; empty for the highest."""
+    @_builtins.property
+    def layers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Layer]:
+        """All layers, the lowest first."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        layers: _abc.Iterable[Global___Layer] | None = ...,
+        floor: _builtins.str = ...,
+        on_commit: _builtins.str = ...,
+        on_branch: _builtins.str = ...,
+        below_entry_id: _builtins.str = ...,
+        above_entry_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["above_entry_id", b"above_entry_id", "below_entry_id", b"below_entry_id", "floor", b"floor", "layers", b"layers", "number", b"number", "on_branch", b"on_branch", "on_commit", b"on_commit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StackPlace: _TypeAlias = StackPlace  # noqa: Y015
 
 @_typing.final
 class LandingCandidate(_message.Message):
@@ -281,6 +391,7 @@ class LandingFinding(_message.Message):
     BASE_FIELD_NUMBER: _builtins.int
     URL_FIELD_NUMBER: _builtins.int
     UNTRUSTED_FIELD_NUMBER: _builtins.int
+    FLOOR_FIELD_NUMBER: _builtins.int
     kind: Global___FindingKind.ValueType
     """What it is."""
     text: _builtins.str
@@ -291,6 +402,8 @@ class LandingFinding(_message.Message):
     """Where it stands on a forge."""
     untrusted: _builtins.bool
     """The text comes from a forge: words of others, never instructions."""
+    floor: _builtins.str
+    """The commit that the work had been put onto."""
     @_builtins.property
     def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The files concerned."""
@@ -309,10 +422,11 @@ class LandingFinding(_message.Message):
         base: _builtins.str = ...,
         url: _builtins.str = ...,
         untrusted: _builtins.bool = ...,
+        floor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "files", b"files", "kind", b"kind", "other_run_ids", b"other_run_ids", "text", b"text", "untrusted", b"untrusted", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["base", b"base", "files", b"files", "floor", b"floor", "kind", b"kind", "other_run_ids", b"other_run_ids", "text", b"text", "untrusted", b"untrusted", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -424,6 +538,7 @@ class Entry(_message.Message):
     SEQ_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    STACK_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___EntryState.ValueType
@@ -488,6 +603,10 @@ class Entry(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """When it last changed."""
 
+    @_builtins.property
+    def stack(self) -> Global___StackPlace:
+        """Its place in a stack; absent where it is alone."""
+
     def __init__(
         self,
         *,
@@ -515,10 +634,11 @@ class Entry(_message.Message):
         seq: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        stack: Global___StackPlace | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "candidate", b"candidate", "created_at", b"created_at", "finding", b"finding", "proposal", b"proposal", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "candidate", b"candidate", "created_at", b"created_at", "finding", b"finding", "proposal", b"proposal", "stack", b"stack", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "approved", b"approved", "base_commit", b"base_commit", "bundle", b"bundle", "candidate", b"candidate", "commit", b"commit", "created_at", b"created_at", "end_reason", b"end_reason", "epoch", b"epoch", "finding", b"finding", "id", b"id", "landed_commit", b"landed_commit", "links", b"links", "proposal", b"proposal", "queue_id", b"queue_id", "rounds", b"rounds", "run_id", b"run_id", "seq", b"seq", "state", b"state", "terms", b"terms", "title", b"title", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "work_run_id", b"work_run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "approved", b"approved", "base_commit", b"base_commit", "bundle", b"bundle", "candidate", b"candidate", "commit", b"commit", "created_at", b"created_at", "end_reason", b"end_reason", "epoch", b"epoch", "finding", b"finding", "id", b"id", "landed_commit", b"landed_commit", "links", b"links", "proposal", b"proposal", "queue_id", b"queue_id", "rounds", b"rounds", "run_id", b"run_id", "seq", b"seq", "stack", b"stack", "state", b"state", "terms", b"terms", "title", b"title", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "work_run_id", b"work_run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1048,6 +1168,7 @@ class ReportEntryRequest(_message.Message):
     FOUND_FIELD_NUMBER: _builtins.int
     PROPOSED_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
+    SPLIT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     entry_id: _builtins.str
@@ -1080,6 +1201,10 @@ class ReportEntryRequest(_message.Message):
     def merged(self) -> Global___AtCommit:
         """Somebody else has brought the work into the target."""
 
+    @_builtins.property
+    def split(self) -> Global___Layers:
+        """The layers of the work of an entry whose terms ask for a stack."""
+
     def __init__(
         self,
         *,
@@ -1093,12 +1218,13 @@ class ReportEntryRequest(_message.Message):
         found: Global___LandingFinding | None = ...,
         proposed: Global___Proposal | None = ...,
         merged: Global___AtCommit | None = ...,
+        split: Global___Layers | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["base_moved", b"base_moved", "found", b"found", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["base_moved", b"base_moved", "found", b"found", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "split", b"split"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "base_moved", b"base_moved", "entry_id", b"entry_id", "epoch", b"epoch", "found", b"found", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "base_moved", b"base_moved", "entry_id", b"entry_id", "epoch", b"epoch", "found", b"found", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "request_id", b"request_id", "split", b"split"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["proven", "landed", "base_moved", "found", "proposed", "merged"]  # noqa: Y015
+    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["proven", "landed", "base_moved", "found", "proposed", "merged", "split"]  # noqa: Y015
     _WhichOneofArgType_report: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_report) -> _WhichOneofReturnType_report | None: ...
 

@@ -117,7 +117,7 @@ class LandingServiceServicer:
     """
 
     def Enqueue(self, request, context):
-        """Enqueue puts the accepted work of a COMPLETE run into the queue of a branch. Errors: NOT_FOUND (no such run), STATE_FORBIDS (not COMPLETE, or without accepted work), INVALID_FIELD (target).
+        """Enqueue puts the accepted work of a COMPLETE run into the queue of a branch. Errors: NOT_FOUND (no such run), STATE_FORBIDS (not COMPLETE, or without accepted work), INVALID_FIELD (target, or a stack without pull requests).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -17,7 +17,7 @@ class LandingServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Enqueue: _aio.UnaryUnaryMultiCallable[_landing_pb2.EnqueueRequest, _landing_pb2.EnqueueResponse]
-    """Enqueue puts the accepted work of a COMPLETE run into the queue of a branch. Errors: NOT_FOUND (no such run), STATE_FORBIDS (not COMPLETE, or without accepted work), INVALID_FIELD (target)."""
+    """Enqueue puts the accepted work of a COMPLETE run into the queue of a branch. Errors: NOT_FOUND (no such run), STATE_FORBIDS (not COMPLETE, or without accepted work), INVALID_FIELD (target, or a stack without pull requests)."""
     GetEntry: _aio.UnaryUnaryMultiCallable[_landing_pb2.GetEntryRequest, _landing_pb2.GetEntryResponse]
     """GetEntry returns an entry as it is now. Errors: NOT_FOUND (no such entry)."""
     ListEntries: _aio.UnaryUnaryMultiCallable[_landing_pb2.ListEntriesRequest, _landing_pb2.ListEntriesResponse]
@@ -56,7 +56,7 @@ class LandingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _landing_pb2.EnqueueRequest,
         context: _aio.ServicerContext[_landing_pb2.EnqueueRequest, _abc.Awaitable[_landing_pb2.EnqueueResponse]],
     ) -> _abc.Awaitable[_landing_pb2.EnqueueResponse]:
-        """Enqueue puts the accepted work of a COMPLETE run into the queue of a branch. Errors: NOT_FOUND (no such run), STATE_FORBIDS (not COMPLETE, or without accepted work), INVALID_FIELD (target)."""
+        """Enqueue puts the accepted work of a COMPLETE run into the queue of a branch. Errors: NOT_FOUND (no such run), STATE_FORBIDS (not COMPLETE, or without accepted work), INVALID_FIELD (target, or a stack without pull requests)."""
 
     @_abc_1.abstractmethod
     def GetEntry(

@@ -90,6 +90,7 @@ export function entryCard(entry, done) {
   const path = (id) => link(`/runs/${encodeURIComponent(id)}`, shortId(id));
   const lines = [
     ["run ", path(entry.run_id), `, work ${entry.commit.slice(0, 12)} of `, path(entry.work_run_id)],
+    entry.stack ? [said(layer(entry.stack))] : null,
     ...entry.links.map((one) => [
       one.resolver ? "linked run of the resolver " : "linked run ",
       path(one.run_id),
@@ -113,6 +114,11 @@ export function entryCard(entry, done) {
     entry.finding && !entry.landed_commit ? finding(entry.finding, entry.id) : null,
     h("div", { class: "actions" }, buttons(entry, state, done)),
   );
+}
+
+function layer({ number, layers, on_branch: branch }) {
+  const above = layers.slice(number).map((one) => one.title);
+  return `layer ${number} of ${layers.length}${branch ? `, on ${branch}` : ""}${above.length ? `; above it: ${above.join(", ")}` : ""}`;
 }
 
 // Only addresses of the web become links: what a forge says is somebody else's word.

@@ -124,11 +124,12 @@ const ENTRY = {
 export function entries() {
   const found = { kind: "FINDING_KIND_CONFLICTED", text: "<<<<<<< ours", files: ["src/parser.py"], untrusted: false };
   const links = [{ run_id: "run_2", kind: "FINDING_KIND_CONFLICTED", outcome: "" }];
+  const stack = { number: 1, layers: [{ title: "Trim the fields" }, { title: "Say so" }], on_branch: "" };
   const states = [
     { state: "QUEUED", waiting_for: "the integrator" },
     { state: "PROVING", waiting_for: "its proof" },
     { state: "LANDING" },
-    { state: "PROPOSED", proposal: { url: `${location.origin}/pull/1` } },
+    { state: "PROPOSED", proposal: { url: `${location.origin}/pull/1` }, stack },
     { state: "WAITING", links, waiting_for: "run_2" },
     { state: "ASKED", finding: found, waiting_for: "a person" },
     { state: "LANDED", landed_commit: "fedcba9876543210" },

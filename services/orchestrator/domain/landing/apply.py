@@ -7,17 +7,26 @@ from functools import partial
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain.landing.commands import Landed, Merged
+from pointsman.services.orchestrator.domain.landing.commands import Landed, Merged, Split
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
 from pointsman.services.orchestrator.domain.landing.events import Enqueued, Linked, LinkOver, Said, Taken
-from pointsman.services.orchestrator.domain.landing.model import Candidate, Entry, Finding, Link, Proposal
+from pointsman.services.orchestrator.domain.landing.model import (
+    Below,
+    Candidate,
+    Entry,
+    Finding,
+    Link,
+    Proposal,
+    split,
+)
 
 
 def apply(entry: Entry | None, event: Event, at: datetime) -> Entry:
     """Fold one event."""
     if entry is None:
         data: Enqueued = event.data
-        return Entry(data.entry_id, EntryState.QUEUED, data.queue_id, data.terms, data.work.run_id, data.work, at)
+        first = Entry(data.entry_id, EntryState.QUEUED, data.queue_id, data.terms, data.work.run_id, data.work, at)
+        return replace(first, stack=data.stack)
     moved = replace(entry, status=EntryState(event.target))
     change = _CHANGES.get(EntryEvent(event.name), _found)
     return change(moved, event.data)
@@ -43,6 +52,19 @@ def _proposed(entry: Entry, data: Proposal) -> Entry:
     return replace(entry, proposal=data)
 
 
+def _split(entry: Entry, data: Split) -> Entry:
+    return split(entry, data.layers)
+
+
+def _restacked(entry: Entry, data: Below) -> Entry:
+    assert entry.stack is not None, "the table has it for layers only"
+    return replace(entry, stack=replace(entry.stack, on=data), candidate=None)
+
+
+def _orphaned(entry: Entry, data: Finding) -> Entry:
+    return replace(_restacked(entry, Below()), finding=data)
+
+
 def _found(entry: Entry, data: Finding) -> Entry:
     return replace(entry, finding=data, candidate=None)
 
@@ -53,10 +75,16 @@ def _linked(entry: Entry, data: Linked) -> Entry:
     return replace(entry, links=(*entry.links, link))
 
 
-def _link_over(entry: Entry, data: LinkOver) -> Entry:
-    return replace(
-        entry, links=ended_links(entry, data), work=data.work or entry.work, approved=entry.approved and not data.work
-    )
+def _link_failed(entry: Entry, data: LinkOver) -> Entry:
+    return replace(entry, links=ended_links(entry, data))
+
+
+def _resolved(entry: Entry, data: LinkOver) -> Entry:
+    """The work takes the place of what was there; a layer's own changes start where it stood when it was found."""
+    stack, found = entry.stack, entry.finding
+    if stack is not None and found is not None and found.floor:
+        stack = replace(stack, floor=found.floor)
+    return replace(entry, links=ended_links(entry, data), work=data.work or entry.work, stack=stack, approved=False)
 
 
 def ended_links(entry: Entry, data: LinkOver) -> tuple[Link, ...]:
@@ -85,8 +113,11 @@ _CHANGES: Mapping[EntryEvent, Callable[[Entry, Any], Entry]] = {
     EntryEvent.BASE_MOVED: _base_moved,
     EntryEvent.PROPOSED: _proposed,
     EntryEvent.LINKED: _linked,
-    EntryEvent.RESOLVED: _link_over,
-    EntryEvent.LINK_FAILED: _link_over,
+    EntryEvent.SPLIT: _split,
+    EntryEvent.RESTACKED: _restacked,
+    EntryEvent.ORPHANED: _orphaned,
+    EntryEvent.RESOLVED: _resolved,
+    EntryEvent.LINK_FAILED: _link_failed,
     EntryEvent.RETRIED: _answered,
     EntryEvent.APPROVED: _approved,
     EntryEvent.REJECTED: _ended,

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pointsman.services.orchestrator.domain.landing.enums import EntryReply
-from pointsman.services.orchestrator.domain.landing.model import Candidate, Finding, Proposal, Terms, Work
+from pointsman.services.orchestrator.domain.landing.model import (
+    Below,
+    Candidate,
+    Finding,
+    Layer,
+    Proposal,
+    Stack,
+    Terms,
+    Work,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +58,15 @@ class Merged:
     url: str = ""
 
 
-Report = Candidate | Landed | BaseMoved | Finding | Proposal | Merged
-"""What an integrator can say: proven, landed, moved, a setback or question, proposed, merged by somebody else."""
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The layers of the work, the lowest first."""
+
+    layers: tuple[Layer, ...]
+
+
+Report = Candidate | Landed | BaseMoved | Finding | Proposal | Merged | Split
+"""What an integrator can say: proven, landed, moved, a setback or question, proposed, merged by somebody else, split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,25 @@ class ReportEntry:
     epoch: int
     principal: str
     report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class PutLayer:
+    """The layer below says where this one stands now; the first time, the layer comes into being."""
+
+    entity_id: str
+    queue_id: str
+    terms: Terms
+    work: Work
+    stack: Stack
+    """Its place, with what it goes onto now."""
+    orphaned_by: str = ""
+    """How a person has ended the layer below."""
+
+    @property
+    def on(self) -> Below:
+        """What it goes onto now."""
+        return self.stack.on
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +152,5 @@ class EntryAck:
 
 
 ANSWERS: Mapping[type, type] = dict.fromkeys(
-    (Enqueue, Take, ReportEntry, LinkStarted, LinkRefused, LinkEnded, AnswerEntry, CancelEntry), EntryAck
+    (Enqueue, Take, ReportEntry, PutLayer, LinkStarted, LinkRefused, LinkEnded, AnswerEntry, CancelEntry), EntryAck
 )

@@ -34,6 +34,10 @@ class EntryEvent(StrEnum):
     MERGED = "merged"
     """Somebody else has brought the work into the target."""
     BASE_MOVED = "base_moved"
+    SPLIT = "split"
+    """Its work is that of several tasks, of which it is the lowest layer now."""
+    RESTACKED = "restacked"
+    """The layer below it is at another commit, or has landed."""
     CONFLICTED = "conflicted"
     PROOF_FAILED = "proof_failed"
     PROOF_ASKS = "proof_asks"
@@ -43,6 +47,8 @@ class EntryEvent(StrEnum):
     CHECKS_FAILED = "checks_failed"
     CHANGES_REQUESTED = "changes_requested"
     CLOSED = "closed"
+    ORPHANED = "orphaned"
+    """A person has ended the layer below it."""
     LINKED = "linked"
     RESOLVED = "resolved"
     LINK_FAILED = "link_failed"
@@ -75,5 +81,5 @@ SETBACKS = (
     EntryEvent.CHANGES_REQUESTED,
 )
 """Findings that a linked run can do something about."""
-QUESTIONS = (EntryEvent.PROOF_ASKS, EntryEvent.BLOCKED, EntryEvent.CLOSED)
+QUESTIONS = (EntryEvent.PROOF_ASKS, EntryEvent.BLOCKED, EntryEvent.CLOSED, EntryEvent.ORPHANED)
 """Findings that only a person can do something about."""

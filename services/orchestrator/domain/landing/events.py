@@ -3,9 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.services.orchestrator.domain.landing.commands import BaseMoved, Landed, Merged
+from pointsman.services.orchestrator.domain.landing.commands import BaseMoved, Landed, Merged, Split
 from pointsman.services.orchestrator.domain.landing.enums import QUESTIONS, SETBACKS, EntryEvent
-from pointsman.services.orchestrator.domain.landing.model import Candidate, Finding, Proposal, Terms, Work
+from pointsman.services.orchestrator.domain.landing.model import (
+    Below,
+    Candidate,
+    Finding,
+    Proposal,
+    Stack,
+    Terms,
+    Work,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +24,7 @@ class Enqueued:
     queue_id: str
     terms: Terms
     work: Work
+    stack: Stack | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ EVENTS: Mapping[str, type] = {
     str(EntryEvent.LANDED): Landed,
     str(EntryEvent.MERGED): Merged,
     str(EntryEvent.BASE_MOVED): BaseMoved,
+    str(EntryEvent.SPLIT): Split,
+    str(EntryEvent.RESTACKED): Below,
     str(EntryEvent.PROPOSED): Proposal,
     str(EntryEvent.LINKED): Linked,
     str(EntryEvent.RESOLVED): LinkOver,

@@ -19,18 +19,21 @@ from pointsman.services.orchestrator.domain.landing.enums import (
 )
 from pointsman.services.orchestrator.domain.landing.messages import link_message
 from pointsman.services.orchestrator.domain.landing.model import Candidate, Entry, Finding, Proposal
+from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE, layer_above, require_layers
 from pointsman.services.orchestrator.domain.landing.table import events_from, row_for
 
 KIND = "entry"
 START_LINK = "landing.start_run"
 """The effect that starts a linked run."""
 _HELD = (EntryState.PROVING, EntryState.LANDING)
+_NEED_LINK = (*SETBACKS, EntryEvent.LINK_FAILED)
 _REPORTED: Mapping[type, EntryEvent] = {
     Candidate: EntryEvent.PROVEN,
     commands.Landed: EntryEvent.LANDED,
     commands.BaseMoved: EntryEvent.BASE_MOVED,
     commands.Merged: EntryEvent.MERGED,
     Proposal: EntryEvent.PROPOSED,
+    commands.Split: EntryEvent.SPLIT,
 }
 _REPLIES = {
     EntryReply.RETRY: EntryEvent.RETRIED,
@@ -58,6 +61,8 @@ def decide(entry: Entry | None, command: Any, now: datetime) -> Decision:
     """What a command leads to, or why it is refused."""
     if isinstance(command, commands.Enqueue):
         return _enqueue(entry, command)
+    if isinstance(command, commands.PutLayer):
+        return _put_layer(entry, command, now)
     if entry is None:
         raise not_found(KIND, command.entity_id)
     return _HANDLERS[type(command)](entry, command, now)
@@ -79,8 +84,36 @@ def _moved(entry: Entry, name: EntryEvent, data: Any, now: datetime) -> Decision
         raise _refusal(entry, f"an entry that is {entry.status} cannot be '{name}'")
     event = Event(str(name), str(row.source), str(row.target), data)
     after = apply(entry, event, now)
-    effects = [_start_link(after)] if row.target is EntryState.WAITING and name is not EntryEvent.LINKED else []
+    effects = [_start_link(after)] if row.target is EntryState.WAITING and name in _NEED_LINK else []
+    if after.ended or name is EntryEvent.PROPOSED:
+        effects += [Effect(TELL_ABOVE, layer) for layer in layer_above(after)]
     return Decision([event], commands.EntryAck(entry.entry_id, str(after.status)), effects, drop_effects=after.ended)
+
+
+def _put_layer(entry: Entry | None, command: commands.PutLayer, now: datetime) -> Decision:
+    """A layer comes into being, or learns what it goes onto now; one that has ended learns nothing any more."""
+    if entry is None:
+        data = events.Enqueued(command.entity_id, command.queue_id, command.terms, command.work, command.stack)
+        first = Event(str(EntryEvent.ENQUEUED), "", str(EntryState.QUEUED), data)
+        ack = commands.EntryAck(command.entity_id, str(EntryState.QUEUED))
+        if not command.orphaned_by:
+            return Decision([first], ack)
+        orphaned = _orphaned(apply(None, first, now), command, now)
+        return Decision([first, *orphaned.events], orphaned.answer)
+    known = entry.stack.on if entry.stack is not None else None
+    if entry.ended or (known == command.on and not command.orphaned_by):
+        return Decision([], commands.EntryAck(entry.entry_id, str(entry.status)))
+    if command.orphaned_by:
+        return _orphaned(entry, command, now)
+    return _moved(entry, EntryEvent.RESTACKED, command.on, now)
+
+
+def _orphaned(entry: Entry, command: commands.PutLayer, now: datetime) -> Decision:
+    text = (
+        f"the layer below it, {command.stack.below_id}, is {command.orphaned_by}: answer `retry` to land this one "
+        "without it, or `reject`"
+    )
+    return _moved(entry, EntryEvent.ORPHANED, Finding(EntryEvent.ORPHANED, text), now)
 
 
 def _start_link(entry: Entry) -> Effect:
@@ -106,6 +139,8 @@ def _report(entry: Entry, command: commands.ReportEntry, now: datetime) -> Decis
     report = command.report
     if isinstance(report, commands.Landed):
         _require_proven(entry, report)
+    if isinstance(report, commands.Split):
+        require_layers(entry, report)
     name = report.kind if isinstance(report, Finding) else _REPORTED[type(report)]
     if isinstance(report, Finding) and name not in (*SETBACKS, *QUESTIONS):
         raise _refusal(entry, f"'{name}' is no finding")

@@ -1,7 +1,7 @@
 """An entry and its parts, as values."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pointsman.services.orchestrator.domain.landing.enums import TERMINAL, EntryEvent, EntryState, Way
@@ -27,6 +27,8 @@ class Terms:
     max_cost_micros: int = 0
     resolver: bool = False
     """Whether somebody plays the resolver: one more linked run is for it."""
+    stack: bool = False
+    """Whether each task of the run becomes an entry of its own, on the one below."""
 
     def queue_id(self, project: str) -> str:
         """The queue that an entry with these terms is in."""
@@ -43,6 +45,45 @@ class Work:
     commit: str
     bundle_sha256: str = ""
     bundle_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One task's part of a stack."""
+
+    task_id: str
+    title: str
+    commit: str
+    """It holds this layer and all below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What a layer goes onto: the commit and the branch of the layer below, or, where both are empty, the target."""
+
+    commit: str = ""
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The place of an entry in a stack."""
+
+    number: int
+    """1 is the lowest."""
+    layers: tuple[Layer, ...]
+    whole: Work
+    """All of the run's work."""
+    floor: str
+    """The commit that the layer's own changes start from."""
+    on: Below = Below()
+    below_id: str = ""
+    """The entry of the layer below."""
+
+    @property
+    def is_highest(self) -> bool:
+        """Whether there is no layer above it."""
+        return self.number >= len(self.layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +115,8 @@ class Finding:
     url: str = ""
     untrusted: bool = False
     """Whether the text comes from a forge."""
+    floor: str = ""
+    """The commit that the work had been put onto."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +168,22 @@ class Entry:
     """Whether a person has approved what the proof of this work asks."""
     landed_commit: str = ""
     end_reason: str = ""
+    stack: Stack | None = None
+
+    @property
+    def above_id(self) -> str:
+        """The entry of the layer above; empty for the highest, and outside of a stack."""
+        return "" if self.stack is None or self.stack.is_highest else layer_id_above(self.entry_id)
 
     @property
     def ended(self) -> bool:
         """Whether it is in a terminal state."""
         return self.status in TERMINAL
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the integrator could not go on with it."""
+        return self.finding is not None and self.finding.kind is EntryEvent.BLOCKED
 
     @property
     def tokens_left(self) -> int:
@@ -168,3 +222,21 @@ def entry_id_for(project: str, run_id: str, terms: Terms, request_id: str) -> st
     """The same request names the same entry, however often it is sent."""
     key = "\0".join((project, run_id, terms.queue_id(project), request_id))
     return f"entry_{hashlib.sha256(key.encode()).hexdigest()[:26]}"
+
+
+def layer_id_above(entry_id: str) -> str:
+    """The entry of the layer above another one: the same name however often it is made."""
+    return f"entry_{hashlib.sha256(f'{entry_id}/above'.encode()).hexdigest()[:26]}"
+
+
+def split(entry: Entry, layers: tuple[Layer, ...]) -> Entry:
+    """An entry whose work is of several tasks as the lowest of their layers; each may spend its part of the budget."""
+    terms, size = entry.terms, len(layers)
+    tokens, cost = (max(1, limit // size) if limit else 0 for limit in (terms.max_tokens, terms.max_cost_micros))
+    title = layers[0].title or terms.title
+    return replace(
+        entry,
+        terms=replace(terms, title=title, max_tokens=tokens, max_cost_micros=cost),
+        work=replace(entry.work, commit=layers[0].commit),
+        stack=Stack(1, layers, entry.work, entry.work.base_commit),
+    )

@@ -17,6 +17,9 @@ class EntryGuard:
 
 ALWAYS = EntryGuard("", lambda _entry: True)
 LINKS_LEFT = EntryGuard("runs and budget left", lambda entry: entry.has_links_left)
+LAYERED = EntryGuard("in a stack", lambda entry: entry.stack is not None)
+WAS_BLOCKED = EntryGuard("it was blocked", lambda entry: entry.is_blocked and entry.stack is not None)
+UNSPLIT = EntryGuard("a stack is wanted", lambda entry: entry.terms.stack and entry.stack is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,12 @@ ROWS: tuple[EntryRow, ...] = (
     EntryRow(_S.LANDING, _E.LANDED, _S.LANDED),
     EntryRow(_S.LANDING, _E.PROPOSED, _S.PROPOSED),
     *(EntryRow(state, _E.BASE_MOVED, _S.QUEUED) for state in (_S.PROVING, _S.LANDING, _S.PROPOSED)),
+    EntryRow(_S.PROVING, _E.SPLIT, _S.PROVING, UNSPLIT),
+    *(EntryRow(state, _E.RESTACKED, _S.QUEUED, LAYERED) for state in (_S.QUEUED, _S.PROVING, _S.LANDING, _S.PROPOSED)),
+    EntryRow(_S.WAITING, _E.RESTACKED, _S.WAITING, LAYERED),
+    EntryRow(_S.ASKED, _E.RESTACKED, _S.QUEUED, WAS_BLOCKED),
+    EntryRow(_S.ASKED, _E.RESTACKED, _S.ASKED, LAYERED),
+    *(EntryRow(state, _E.ORPHANED, _S.ASKED, LAYERED) for state in LIVE),
     *_setbacks(_S.PROVING, _E.CONFLICTED, _E.PROOF_FAILED),
     *_setbacks(_S.PROPOSED, *SETBACKS),
     EntryRow(_S.PROVING, _E.PROOF_ASKS, _S.ASKED),
@@ -83,12 +92,13 @@ def mermaid() -> str:
     """The table as a Mermaid state diagram; what a live entry can always meet is drawn once."""
     lines = ["stateDiagram-v2", f"  [*] --> {_S.QUEUED}: {_E.ENQUEUED}"]
     for row in ROWS:
-        if row.event not in (_E.MERGED, _E.CANCELLED):
+        if row.event not in (_E.MERGED, _E.ORPHANED, _E.CANCELLED):
             label = f"{row.event} [{row.guard.name}]" if row.guard.name else str(row.event)
             lines.append(f"  {row.source} --> {row.target}: {label}")
     lines += [
         "  state any_live <<choice>>",
         f"  any_live --> {_S.LANDED}: {_E.MERGED}",
+        f"  any_live --> {_S.ASKED}: {_E.ORPHANED} [{LAYERED.name}]",
         f"  any_live --> {_S.CANCELLED}: {_E.CANCELLED} [not LANDING]",
     ]
     lines += [f"  {state} --> [*]" for state in EntryState if state in TERMINAL]

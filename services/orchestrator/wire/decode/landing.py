@@ -8,7 +8,7 @@ import msgspec
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.orchestrator.domain.landing import commands
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, Way
-from pointsman.services.orchestrator.domain.landing.model import Candidate, Finding, Proposal, Terms, Work
+from pointsman.services.orchestrator.domain.landing.model import Candidate, Finding, Layer, Proposal, Terms, Work
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.wire import enums
 
@@ -33,6 +33,7 @@ def terms(message: pb.LandingTerms, run: Run) -> Terms:
         message.max_tokens or run.budget.tokens,
         message.max_cost_micros or run.budget.cost_micros,
         message.resolver,
+        message.stack,
     )
 
 
@@ -55,12 +56,18 @@ def _proven(request: pb.ReportEntryRequest) -> Candidate:
 
 def _found(request: pb.ReportEntryRequest) -> Finding:
     it = request.found
-    return Finding(KINDS[it.kind], it.text, tuple(it.files), tuple(it.other_run_ids), it.base, it.url, it.untrusted)
+    return Finding(
+        KINDS[it.kind], it.text, tuple(it.files), tuple(it.other_run_ids), it.base, it.url, it.untrusted, it.floor
+    )
 
 
 def _proposed(request: pb.ReportEntryRequest) -> Proposal:
     it = request.proposed
     return Proposal(it.number, it.url, it.branch, it.head)
+
+
+def _split(request: pb.ReportEntryRequest) -> commands.Split:
+    return commands.Split(tuple(Layer(it.task_id, it.title, it.commit) for it in request.split.layers))
 
 
 _REPORTS: Mapping[str, Callable[[pb.ReportEntryRequest], commands.Report]] = {
@@ -69,5 +76,6 @@ _REPORTS: Mapping[str, Callable[[pb.ReportEntryRequest], commands.Report]] = {
     "base_moved": lambda request: commands.BaseMoved(request.base_moved.commit),
     "found": _found,
     "proposed": _proposed,
+    "split": _split,
     "merged": lambda request: commands.Merged(request.merged.commit),
 }

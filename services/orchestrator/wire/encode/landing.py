@@ -5,7 +5,7 @@ from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.services.chassis.rpc.paging import timestamp
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
-from pointsman.services.orchestrator.domain.landing.model import Entry, Link, Terms
+from pointsman.services.orchestrator.domain.landing.model import Entry, Link, Stack, Terms
 from pointsman.services.orchestrator.domain.views import EntryView
 from pointsman.services.orchestrator.wire import enums
 
@@ -58,6 +58,8 @@ def brief(view: EntryView) -> pb.Entry:
     message.ClearField("candidate")
     message.title, message.end_reason = message.title[:LINE_LENGTH], message.end_reason[:LINE_LENGTH]
     del message.links[:-MOST_LINKS]
+    for layer in message.stack.layers:
+        layer.title = layer.title[:MOST_PATH]
     if message.HasField("finding"):
         finding = message.finding
         finding.text = excerpt(finding.text, LINE_LENGTH)
@@ -77,6 +79,8 @@ def _link(it: Link) -> pb.LinkedRun:
 def _waits_for(it: Entry) -> str:
     if it.status is EntryState.ASKED and it.spent:
         return "a person: `pointsman queue answer`; its linked runs have spent what they may"
+    if it.status is EntryState.PROPOSED and it.stack is not None and it.stack.on.branch:
+        return f"checks and review of the pull request, and the layer below, {it.stack.below_id}"
     link = it.open_link if it.status is EntryState.WAITING else None
     if link is None:
         return _WAITS.get(it.status, "")
@@ -96,6 +100,20 @@ def _terms(it: Terms) -> pb.LandingTerms:
         max_tokens=it.max_tokens,
         max_cost_micros=it.max_cost_micros,
         resolver=it.resolver,
+        stack=it.stack,
+    )
+
+
+def _stack(it: Stack, above_id: str) -> pb.StackPlace:
+    layers = [pb.Layer(task_id=one.task_id, title=one.title, commit=one.commit) for one in it.layers]
+    return pb.StackPlace(
+        number=it.number,
+        layers=layers,
+        floor=it.floor,
+        on_commit=it.on.commit,
+        on_branch=it.on.branch,
+        below_entry_id=it.below_id,
+        above_entry_id=above_id,
     )
 
 
@@ -123,8 +141,11 @@ def _add_parts(message: pb.Entry, it: Entry) -> None:
                 base=found.base,
                 url=found.url,
                 untrusted=found.untrusted,
+                floor=found.floor,
             )
         )
+    if it.stack is not None:
+        message.stack.CopyFrom(_stack(it.stack, it.above_id))
     if it.proposal is not None:
         made = it.proposal
         message.proposal.CopyFrom(pb.Proposal(number=made.number, url=made.url, branch=made.branch, head=made.head))
