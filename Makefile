@@ -12,11 +12,12 @@ RUN_STAMP := $(VENV)/.run-stamp
 DEV_STAMP := $(VENV)/.dev-stamp
 BROWSER_STAMP := $(VENV)/.browser-stamp
 WORKERS ?= 3
+STORE_TESTS := tests/contract/chassis tests/contract/orchestrator tests/contract/pipeline tests/contract/router tests/contract/workflow
 # Tests and benchmarks start hundreds of processes: without bytecode each would compile the sources again (0.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench bench-servers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners
+.PHONY: help run up test check bench bench-servers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -110,6 +111,15 @@ router-campaign: $(DEV_STAMP) ## decide a million random, hostile and rule-made 
 
 faults: $(DEV_STAMP) ## break real processes under load and prove that nothing is lost (FAULT_SECONDS=150 FAULT_RUNS=64 FAULT_DATABASES=sqlite,postgresql)
 	@$(BIN)/python -m tests.robustness.faults
+
+portable: $(DEV_STAMP) ## the tests of the stores without LISTEN, advisory locks and SKIP LOCKED, at SERIALIZABLE with injected conflicts; a rolling update and faults too
+	@POINTSMAN_DATABASE_FEATURES=portable $(BIN)/pytest -q -n $(WORKERS) -k postgresql $(STORE_TESTS)
+	@POINTSMAN_DATABASE_FEATURES=portable $(BIN)/pytest -q tests/robustness/test_rolling.py
+	@POINTSMAN_DATABASE_FEATURES=portable FAULT_SECONDS=$(or $(FAULT_SECONDS),60) FAULT_RUNS=$(or $(FAULT_RUNS),8) FAULT_DATABASES=postgresql $(BIN)/python -m tests.robustness.faults
+
+conformance: $(DEV_STAMP) ## the tests of the stores on a server of yours, portable (POINTSMAN_TEST_DATABASE_URL=postgresql://user@host/name, whose user may create databases)
+	@test -n "$$POINTSMAN_TEST_DATABASE_URL" || { echo "set POINTSMAN_TEST_DATABASE_URL to the address of a server on which the user may create databases"; exit 2; }
+	@POINTSMAN_DATABASE_FEATURES=$(or $(FEATURES),portable) $(BIN)/pytest -n 1 -k postgresql $(STORE_TESTS)
 
 landing-campaign: $(DEV_STAMP) ## land fifty branches, three in ten of which overlap, through real services with kills (BRANCHES=50 SECONDS_OF_WORK=60)
 	@$(BIN)/python -m tests.robustness.landing --branches $(or $(BRANCHES),50) --seconds $(or $(SECONDS_OF_WORK),60)

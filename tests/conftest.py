@@ -13,14 +13,18 @@ import pytest
 import pytest_timeout
 
 from pointsman.sandbox import available_level
+from tests.helpers import portable
+from tests.helpers.external import SERVER_VARIABLE, external_database, found_of
 from tests.helpers.limits import Limit
 from tests.helpers.loopback import trust_loopback
 from tests.helpers.migrated import migrated_postgres_database
 from tests.helpers.migrations import remember_migrations
+from tests.helpers.portable import as_configured, conflict_now_and_then
 from tests.helpers.postgres import PostgresServer, postgres_server
 
 pytest_plugins = ["pytester"]
 trust_loopback()
+conflict_now_and_then()
 remember_migrations()
 USUAL_SECONDS = 60
 SLOW_FOLDERS = {"e2e", "robustness", "scenarios"}
@@ -29,6 +33,12 @@ if INTERPRETERS not in os.environ["PATH"].split(
     os.pathsep
 ):  # `python3` is else found as a script of pyenv, at 50 ms a start
     os.environ["PATH"] = os.pathsep.join((INTERPRETERS, os.environ["PATH"]))
+
+
+def pytest_report_header() -> list[str]:
+    """What the server that the tests are given can do of what the stores use."""
+    given = os.environ.get(SERVER_VARIABLE)
+    return found_of(given) if given else []
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +54,15 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'store.db'}"
         return
-    with migrated_postgres_database(request.getfixturevalue("postgres")) as url:
-        yield url
+    given = os.environ.get(SERVER_VARIABLE)
+    with external_database(given) if given else migrated_postgres_database(request.getfixturevalue("postgres")) as url:
+        yield as_configured(url)
+
+
+@pytest.fixture
+def no_injected_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits fail only where another transaction was really faster."""
+    monkeypatch.setattr(portable, "is_injecting", False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,14 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import grpc
 import typer
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from pointsman._shared.redaction import redact
@@ -29,11 +29,18 @@ from pointsman.credentials.location import LOCK, owner_of
 from pointsman.notify.place import Place
 from pointsman.sandbox import probe, supports_grades
 from pointsman.services.all_in_one import CONTEXTS, migrations_of
-from pointsman.services.chassis.core.config import PeerSettings, ServerSettings, StoreSettings, load
+from pointsman.services.chassis.core.config import (
+    DatabaseFeatures,
+    PeerSettings,
+    ServerSettings,
+    StoreSettings,
+    load,
+)
 from pointsman.services.chassis.core.errors import Refusal
 from pointsman.services.chassis.rpc.client import open_channel
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import MigrationState, migration_states
+from pointsman.services.chassis.storage.server_probe import OPTIONAL, REQUIRED, missing, version_of
 from pointsman.services.gateway.config import GatewaySettings
 
 LEAST_GIT = (2, 38)
@@ -144,13 +151,27 @@ def _store(name: str, stores: StoreSettings) -> Finding:
     try:
         with closing(Database(stores.url_for(name), name)) as database:
             database.read_now(lambda connection: connection.execute(text("SELECT 1")))
-            return _migrated(name, migration_states(database, migrations_of(name)))
+            found = _migrated(name, migration_states(database, migrations_of(name)))
+            return database.read_now(lambda connection: _served(found, connection)) if stores.database_url else found
     except (SQLAlchemyError, Refusal) as error:
         cause = error.__cause__ or error
         reason = redact(str(getattr(cause, "orig", cause)).strip().splitlines()[0])
         by_url = "check POINTSMAN_DATABASE_URL and that the server runs"
         by_file = f"check that {stores.directory / f'{name}.db'} is a store of Pointsman and that you can read it"
         return Finding(f"{name} store", ok=False, detail=reason, advice=by_url if stores.database_url else by_file)
+
+
+def _served(found: Finding, connection: Connection) -> Finding:
+    """The finding with what the server of a store is, unless it lacks what the store uses."""
+    version, portable = version_of(connection), load(StoreSettings).database_features is DatabaseFeatures.PORTABLE
+    if lacking := missing(connection, REQUIRED):
+        advice = "use a server that has it; docs/scale.md says what the stores need"
+        return Finding(found.check, ok=False, detail=f"{version} lacks {', '.join(lacking)}", advice=advice)
+    if not portable and (lacking := missing(connection, OPTIONAL)):
+        advice = "set POINTSMAN_DATABASE_FEATURES=portable"
+        return Finding(found.check, ok=False, detail=f"{version} lacks {', '.join(lacking)}", advice=advice)
+    mode = ", portable SQL at SERIALIZABLE" if portable else ""
+    return replace(found, detail=f"{found.detail}; {version}{mode}")
 
 
 def _migrated(name: str, states: list[MigrationState]) -> Finding:

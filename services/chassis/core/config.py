@@ -1,6 +1,7 @@
 """The settings that services share. `settings.py` reads them."""
 
 import ipaddress
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -79,13 +80,27 @@ class ServerSettings(Settings, prefix="POINTSMAN_SERVER_"):
         return self.token_keys is not None or (self.client_authority is not None and self.access is not None)
 
 
+class DatabaseFeatures(StrEnum):
+    """What the stores may use of a PostgreSQL server."""
+
+    AUTO = "auto"
+    PORTABLE = "portable"
+
+
 class StoreSettings(Settings, prefix="POINTSMAN_"):
-    """Location of the stores. Environment: POINTSMAN_DATA, POINTSMAN_DATABASE_URL."""
+    """Location of the stores. Environment: POINTSMAN_DATA, POINTSMAN_DATABASE_URL, POINTSMAN_DATABASE_FEATURES."""
 
     data: Annotated[Path, Meta(description="Directory of the SQLite files.")] = Path("~/.local/share/pointsman")
     database_url: Annotated[
         str, Meta(description="PostgreSQL for all stores, each in its own schema; empty means SQLite.")
     ] = ""
+
+    database_features: Annotated[
+        DatabaseFeatures,
+        Meta(
+            description="portable: do without LISTEN, advisory locks and SKIP LOCKED, at SERIALIZABLE, for distributed SQL."
+        ),
+    ] = DatabaseFeatures.AUTO
 
     def url_for(self, context: str) -> str:
         """The database of one context."""
@@ -93,6 +108,8 @@ class StoreSettings(Settings, prefix="POINTSMAN_"):
             raise invalid_field(
                 "POINTSMAN_DATABASE_URL", "is for PostgreSQL; SQLite has a file per service, below POINTSMAN_DATA"
             )
+        if self.database_url and self.database_features is DatabaseFeatures.PORTABLE:
+            return f"{self.database_url}{'&' if '?' in self.database_url else '?'}pointsman_features=portable"
         return self.database_url or f"sqlite:///{self.directory / f'{context}.db'}"
 
     @property

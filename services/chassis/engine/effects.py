@@ -193,7 +193,7 @@ class _EffectStatements:
         due = and_(outbox.c.due_at_us <= bindparam("now_us"), outbox.c.lease_until_us <= bindparam("now_us"), is_first)
         self._any = select(outbox.c.entity_id).where(due).limit(1)
         self._due = select(outbox).where(due).order_by(outbox.c.due_at_us).limit(CLAIM_LIMIT)
-        if store.database.is_postgresql:
+        if store.database.features.skip_locked:
             self._due = self._due.with_for_update(skip_locked=True, of=outbox)
         mine = and_(
             outbox.c.entity_id == bindparam("of_entity"),

@@ -87,7 +87,7 @@ class _TimerStatements:
         due = and_(timers.c.due_at_us <= bindparam("now_us"), timers.c.lease_until_us <= bindparam("now_us"))
         self._any = select(timers.c.entity_id).where(due).limit(1)
         self._due = select(timers).where(due).order_by(timers.c.due_at_us).limit(CLAIM_LIMIT)
-        if store.database.is_postgresql:
+        if store.database.features.skip_locked:
             self._due = self._due.with_for_update(skip_locked=True)
         mine = and_(
             timers.c.entity_id == bindparam("of_entity"),

@@ -18,6 +18,7 @@ from pointsman._shared.redaction import redact
 from pointsman.services.chassis.core.clock import Clock, DatabaseClock, SystemClock, ticks_us
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 from pointsman.services.chassis.storage.driver_errors import outage_errors, statement_errors
+from pointsman.services.chassis.storage.features import URL_PARAMETER, features_of
 from pointsman.services.chassis.storage.file_lock import unusable
 
 Result = TypeVar("Result")
@@ -32,13 +33,17 @@ class Database:
     """A writing engine with one connection and a reading engine with a few."""
 
     def __init__(self, url: str, schema: str, clock: Clock | None = None) -> None:
-        self.url = read_url(url)
+        asked = read_url(url)
+        self.url = asked.difference_update_query([URL_PARAMETER])
         self.schema = schema
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
+        self.features = features_of(asked)
         self._given_clock = clock
         self.clock: Clock = clock or (DatabaseClock() if self.is_postgresql else SystemClock())
         self.writing = (
-            self._postgresql(1, KEYED_PLANS) if self.is_postgresql else self._sqlite(WRITE_PRAGMAS, writes=True)
+            self._postgresql(1, KEYED_PLANS, isolation_level=self._isolation)
+            if self.is_postgresql
+            else self._sqlite(WRITE_PRAGMAS, writes=True)
         )
         self.reading = (
             self._postgresql(READERS, isolation_level="REPEATABLE READ")
@@ -46,6 +51,11 @@ class Database:
             else self._sqlite(READ_PRAGMAS, writes=False)
         )
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=f"{schema}-read")
+
+    @property
+    def _isolation(self) -> str:
+        """How transactions that write are isolated on PostgreSQL."""
+        return "SERIALIZABLE" if self.features.serializable else "READ COMMITTED"
 
     @property
     def file(self) -> Path | None:

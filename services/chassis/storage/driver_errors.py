@@ -20,6 +20,12 @@ def integrity_errors() -> ErrorTypes:
     return tuple(driver.IntegrityError for driver in _drivers())
 
 
+def conflict_errors() -> ErrorTypes:
+    """PostgreSQL has ended a transaction in favour of another one (SQLSTATE 40001 or 40P01); the same may succeed now."""
+    psycopg = sys.modules.get("psycopg")
+    return (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) if psycopg is not None else ()
+
+
 def outage_errors() -> ErrorTypes:
     """PostgreSQL cannot be reached, or is too busy."""
     return tuple(error for driver in _drivers()[1:] for error in (driver.OperationalError, driver.InterfaceError))

@@ -4,14 +4,24 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, column, inspect, select, table, text
+from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, column, inspect, select, table, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.schema import CreateSchema
+from sqlalchemy.schema import CreateSchema, CreateTable
 
 from pointsman.services.chassis.storage.database import Database, cannot_open, is_missing_store, is_outage
+from pointsman.services.chassis.storage.dialect import insert_or_ignore
+from pointsman.services.chassis.storage.driver_errors import conflict_errors, integrity_errors
 
 CHASSIS_MIGRATIONS = Path(__file__).parent / "migrations"
 ADVISORY_LOCK = 0x706F696E74
+LOCK_ROWS = Table(
+    "migration_lock",
+    MetaData(),
+    Column("name", String(32), primary_key=True),
+    Column("holders", BigInteger, nullable=False),
+)
+"""Where advisory locks are not used: replicas that update its row are in conflict with each other."""
+MAX_CONFLICTS = 20
 REVISION = re.compile(r"^(down_)?revision\b[^=\n]*= *[\"'](\w+)[\"']", re.MULTILINE)
 
 
@@ -34,17 +44,33 @@ class MigrationState:
 def migrate(database: Database, context_migrations: Path | None) -> None:
     """Run the missing migrations of the chassis, then of the context, in one locked transaction."""
     try:
-        if database.is_postgresql:
-            _create_schema(database)
-        with database.writing.begin() as connection:
-            if database.is_postgresql:
-                _lock(connection)
-            for line, folder in _lines(context_migrations):
-                _upgrade(connection, line, folder)
+        _migrate_through_conflicts(database, context_migrations)
     except DBAPIError as error:
         if is_outage(error) or is_missing_store(error):
             raise cannot_open(database, error) from error
         raise
+
+
+def _migrate_through_conflicts(database: Database, context_migrations: Path | None) -> None:
+    """Without advisory locks, of replicas that start together one migrates and the others try again after it."""
+    for _ in range(MAX_CONFLICTS):  # each waits until the one before it has committed
+        try:
+            return _migrate(database, context_migrations)
+        except DBAPIError as error:
+            if database.features.advisory_locks or not isinstance(
+                error.orig, (*conflict_errors(), *integrity_errors())
+            ):
+                raise
+    return _migrate(database, context_migrations)
+
+
+def _migrate(database: Database, context_migrations: Path | None) -> None:
+    if database.is_postgresql:
+        _create_schema(database)
+    with database.writing.begin() as connection:
+        _lock(database, connection)
+        for line, folder in _lines(context_migrations):
+            _upgrade(connection, line, folder)
 
 
 def migration_states(database: Database, context_migrations: Path | None) -> list[MigrationState]:
@@ -68,15 +94,24 @@ def _lines(context_migrations: Path | None) -> list[tuple[str, Path]]:
 
 def _create_schema(database: Database) -> None:
     with database.writing.begin() as connection:
-        _lock(connection)
+        if database.features.advisory_locks:
+            _lock(database, connection)
         connection.execute(CreateSchema(database.schema, if_not_exists=True))
+        if not database.features.advisory_locks:
+            connection.execute(CreateTable(LOCK_ROWS, if_not_exists=True))
+            connection.execute(insert_or_ignore(database, LOCK_ROWS), {"name": "migrate", "holders": 0})
 
 
-def _lock(connection: Connection) -> None:
-    """Serialize replicas with an advisory lock, without the timeouts of commands."""
+def _lock(database: Database, connection: Connection) -> None:
+    """Serialize the replicas of a PostgreSQL store, without the timeouts of commands."""
+    if not database.is_postgresql:
+        return
     for setting in ("statement_timeout", "lock_timeout"):
         connection.execute(text(f"SET LOCAL {setting} = 0"))
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+    if database.features.advisory_locks:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+    else:
+        connection.execute(LOCK_ROWS.update().values(holders=LOCK_ROWS.c.holders + 1))
 
 
 def _upgrade(connection: Connection, line: str, folder: Path) -> None:

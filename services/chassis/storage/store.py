@@ -11,6 +11,7 @@ from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.ids import new_id
 from pointsman.services.chassis.core.machine import Machine
 from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.head_poller import HeadPoller
 from pointsman.services.chassis.storage.notifications import BATCH_DELAY_SECONDS, Hub, Listener, NotifyBatcher
 from pointsman.services.chassis.storage.tables import chassis_tables
 from pointsman.services.chassis.storage.writer import Executed, Writer
@@ -32,8 +33,8 @@ class Store:
         self.owner = new_id("proc", database.clock.now())
         self.writer = Writer(database)
         self.hub = Hub(self.writer.post)
-        self.notify_batcher = NotifyBatcher(database) if database.is_postgresql else None
-        """Notifies other replicas; a SQLite file has none."""
+        self.notify_batcher = NotifyBatcher(database) if database.features.listen else None
+        """Notifies other replicas; a SQLite file has none, and without LISTEN they poll."""
         self._notify_pending = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deliver: Callable[[Sequence[Any]], None] | None = None
@@ -44,7 +45,7 @@ class Store:
         self.next_timer_poll_us: float = 0
         """When this process polls for due timers next: only an earlier timer needs a notification."""
         self._jobs = _Jobs()
-        self._listener: Listener | None = None
+        self._listener: Listener | HeadPoller | None = None
 
     @property
     def delivers_effects(self) -> bool:
@@ -80,7 +81,7 @@ class Store:
         outbox, now_us = self.tables.outbox, to_us(self.database.clock.now())
         far_us = now_us + FAR_SECONDS * 1_000_000
         stranded = or_(outbox.c.due_at_us > far_us, outbox.c.lease_until_us > far_us)
-        if self.database.is_postgresql:
+        if self.database.features.listen:
             name = column("application_name", String)
             alive = select(name).select_from(text("pg_stat_activity")).where(name.is_not(None))
             owner = outbox.c.lease_owner
@@ -94,6 +95,8 @@ class Store:
         self.database.synchronise_clock()
         if self.notify_batcher is not None:
             self._listener = Listener(self.database, self.hub, self.owner, self.notify_batcher.backend)
+        elif self.database.is_postgresql:
+            self._listener = HeadPoller(self.database, self.hub, self.tables)
 
     @property
     def machines(self) -> list[Machine[Any]]:

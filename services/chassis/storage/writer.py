@@ -17,7 +17,7 @@ from pointsman.services.chassis.core.crash import CrashPoint, reach
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import jitter
 from pointsman.services.chassis.storage.database import Database, database_unavailable, is_outage
-from pointsman.services.chassis.storage.driver_errors import driver_errors, integrity_errors
+from pointsman.services.chassis.storage.driver_errors import conflict_errors, driver_errors, integrity_errors
 from pointsman.services.chassis.telemetry import metrics
 
 MAX_BATCH = 256
@@ -26,6 +26,9 @@ GROUP_COMMIT_MIN_SIZE = 4
 GROUP_COMMIT_ITEM_DELAY_SECONDS = 0.004
 """How long a batch waits for each further item, and below for all of them."""
 GROUP_COMMIT_MAX_DELAY_SECONDS = 0.01
+MAX_CONFLICTS = 12
+"""How often a batch is tried again after a conflict with another replica, before each of its items is tried alone."""
+FIRST_CONFLICT_SECONDS, MAX_CONFLICT_SECONDS = 0.002, 0.1
 MAX_ATTEMPTS = 6
 FIRST_BACKOFF_SECONDS = 0.02
 
@@ -78,6 +81,7 @@ class Writer:
         self._closed = threading.Event()
         self._connection: Connection | None = None
         self._commit_seconds = metrics.commit_seconds.labels(database.schema)
+        self._conflicts = metrics.commit_conflicts.labels(database.schema)
         self._batch_size = metrics.batch_size.labels(database.schema)
         self._posted: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = {}
         self._thread = threading.Thread(target=self._work, name=f"{database.schema}-write", daemon=True)
@@ -142,7 +146,7 @@ class Writer:
         Once the database is unavailable, the remaining items are refused without trying.
         """
         try:
-            self._commit_batch(writes)
+            self._commit_through_conflicts(writes)
         except Exception:  # noqa: BLE001 - after any failure each item is tried alone
             self._drop_connection()
             reachable = True
@@ -152,12 +156,25 @@ class Writer:
                 else:
                     write.outcome = database_unavailable()
 
+    def _commit_through_conflicts(self, writes: list[_PendingWrite]) -> None:
+        """Commit the batch; once PostgreSQL has ended it in favour of another transaction, again after a short wait."""
+        for attempt in range(MAX_CONFLICTS):
+            try:
+                return self._commit_batch(writes)
+            except _database_errors() as error:
+                if not isinstance(_cause(error), conflict_errors()):
+                    raise
+            self._conflicts.inc()
+            self._roll_back()
+            self._closed.wait(jitter(min(FIRST_CONFLICT_SECONDS * 2**attempt, MAX_CONFLICT_SECONDS)))
+        return self._commit_batch(writes)
+
     def _run_alone(self, write: _PendingWrite) -> bool:
         """Commit one item with retries and set its outcome; False if the database is unavailable."""
         backoff_seconds = FIRST_BACKOFF_SECONDS
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                self._commit_batch([write])
+                self._commit_through_conflicts([write])
             except _database_errors() as error:
                 self._drop_connection()
                 write.outcome = _to_refusal(error)
@@ -211,6 +228,13 @@ class Writer:
                 raise DatabaseUnavailableError from error
         return self._connection
 
+    def _roll_back(self) -> None:
+        """Return the connection to the pool, which rolls its transaction back and hands it out again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(*_database_errors()):
+                connection.close()
+
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -261,7 +285,7 @@ def _to_refusal(error: BaseException) -> BaseException:
 
 
 def _is_lost_race(cause: BaseException) -> bool:
-    return isinstance(cause, (*integrity_errors(), LostRaceError))
+    return isinstance(cause, (*integrity_errors(), *conflict_errors(), LostRaceError))
 
 
 def _is_outage(cause: BaseException) -> bool:

@@ -52,6 +52,14 @@ commit_seconds = declare(
     ),
     "seconds",
 )
+commit_conflicts = declare(
+    Counter(
+        "pointsman_commit_conflicts",
+        "Transactions that PostgreSQL ended in favour of another one and that were tried again.",
+        ("store",),
+    ),
+    "transactions",
+)
 calls = declare(
     Histogram(
         "pointsman_rpc_seconds", "How long calls took, by their outcome.", ("method", "code"), buckets=CALL_SECONDS

@@ -158,7 +158,7 @@ class Artifacts:
         }  # fmt: skip
 
         def job(connection: Connection) -> Refusal | None:
-            if quota != NO_QUOTA and self._store.database.is_postgresql:
+            if quota != NO_QUOTA and self._store.database.features.advisory_locks:
                 connection.execute(QUOTA_LOCK, {"project": artifact.project})
             is_known = connection.execute(self._known, key).first() is not None
             refusal = self._no_run(connection, artifact) or (

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from pointsman.services.orchestrator.store.accounts import Accounts
 from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.children import ASSIGNMENTS, LEASED, RunChildren
 from pointsman.services.orchestrator.store.lease_quota import LeaseQuota, Room, has_room, take_room
+from pointsman.services.orchestrator.store.offer import Offer
 from pointsman.services.orchestrator.store.others import NO_RESEARCHERS, NOBODY, Others, Researchers, sought
 from pointsman.services.orchestrator.store.polling import (
     NOTHING_GIVEN,
@@ -31,7 +32,6 @@ from pointsman.services.orchestrator.store.polling import (
     PollRequest,
     Waiter,
     held_by,
-    is_first_for,
     kinds_wanted,
     run_of,
 )
@@ -124,6 +124,10 @@ class AssignmentMatcher:
             self._matching = None if self._matching is match else self._matching
             log.error("matching_failed", error=repr(error))
         else:
+            self._looked_back_us = match.looked_back_us or self._looked_back_us
+            for row in match.lost:
+                metrics.lease_expiries.labels(row.capability).inc()
+                self._lost.append(row)
             now = asyncio.get_running_loop().time()
             for waiter in match.waiting:
                 waiter.answer(now)
@@ -137,9 +141,11 @@ class AssignmentMatcher:
             waiting, self._waiting = self._waiting, []
         return [waiter for waiter in waiting if not waiter.future.done()]
 
-    def lease(self, connection: Connection, waiting: Sequence[Waiter]) -> None:
-        """Leases available assignments to waiting agents. Runs in the writing thread."""
-        now_us = to_us(self._store.database.clock.now())
+    def lease(self, connection: Connection, match: "_Match") -> None:
+        """Leases available assignments to waiting agents. Runs in the writing thread, perhaps again after a rollback."""
+        now_us, waiting = to_us(self._store.database.clock.now()), match.waiting
+        match.looked_back_us = 0
+        match.lost.clear()
         for waiter in waiting:
             waiter.given.clear()
             waiter.bundle, waiter.refusal = NOTHING_GIVEN, None
@@ -148,7 +154,7 @@ class AssignmentMatcher:
         usable = self._accounts.usable(connection, [waiter.wanted for waiter in hungry])
         hungry = [waiter for waiter, may in zip(hungry, usable, strict=True) if may]
         if hungry:
-            self._offer(connection, hungry, now_us)
+            self._offer(connection, hungry, now_us, match)
         self._bundle(connection, [waiter for waiter in waiting if waiter.given])
 
     def _bundle(self, connection: Connection, served: Sequence[Waiter]) -> None:
@@ -178,18 +184,19 @@ class AssignmentMatcher:
                 given = _held(row, row.agent_id, row.epoch, row.attempt, row.lease_until_us)
                 by_poll[row.poll_id].given.append(replace(given, secret=secret))
 
-    def _offer(self, connection: Connection, waiting: Sequence[Waiter], now_us: int) -> None:
+    def _offer(self, connection: Connection, waiting: Sequence[Waiter], now_us: int, match: "_Match") -> None:
         """Offers as many assignments as are wanted; more, where there are more and an agent got fewer than it wanted."""
         over = self._over(now_us) if abs(now_us - self._looked_back_us) >= LOOK_BACK_US else None
         if over is not None:
-            self._looked_back_us = now_us
+            match.looked_back_us = now_us
         room = self._quota.room(connection, waiting, now_us)
         able = self._refuse_full(waiting, room)
         leases: list[dict[str, Any]] = []
         for scan in SCANS if able else ():
             rows, is_all = self._available(connection, able, scan, over)
             others = self._others(connection, rows, able)
-            leases = self._hand_out(self._admitted(connection, rows), able, now_us, Offer(others, dict(room)))
+            offer = Offer(others, dict(room), match.lost)
+            leases = self._hand_out(self._admitted(connection, rows), able, now_us, offer)
             if is_all or all(waiter.is_served for waiter in able):
                 break
         if leases:
@@ -213,17 +220,17 @@ class AssignmentMatcher:
         )
 
     def _hand_out(
-        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, offer: "Offer"
+        self, rows: Sequence[Any], waiting: Sequence[Waiter], now_us: int, offer: Offer
     ) -> list[dict[str, Any]]:
         """Leases each assignment to the first agent that it fits; returns the changed rows."""
         for waiter in waiting:
             waiter.given.clear()
+        offer.lost.clear()
         leases: list[dict[str, Any]] = []
         hungry, until_us = list(waiting), now_us + self._lease_us
         for row, taker in offer.takers(rows, hungry):
             if row.status == LEASED:
-                metrics.lease_expiries.labels(row.capability).inc()
-                self._lost.append(row)
+                offer.lost.append(row)
             holder, secret = taker.wanted.holder, new_secret(LEASE_SECRET)
             given = _held(row, holder.agent_id, row.epoch + 1, row.attempt + 1, until_us)
             taker.given.append(replace(given, secret=secret))
@@ -331,30 +338,6 @@ class Terms(NamedTuple):
     limits: Limits
 
 
-class Offer(NamedTuple):
-    """What has to be known besides an assignment to give it to an agent."""
-
-    others: Others
-    room: Room
-
-    def suits(self, waiter: Waiter, row: Any) -> bool:
-        """Whether the assignment is for this agent, and its principal may hold another."""
-        return has_room(self.room, waiter.wanted.holder) and waiter.fits(row, self.others)
-
-    def takers(self, rows: Sequence[Any], hungry: Sequence[Waiter]) -> Iterator[tuple[Any, Waiter]]:
-        """Each assignment with the first agent that it fits; the work of runs that agents work for first comes first."""
-        left = list(rows)
-        for first in (True, False) if any(waiter.wanted.first_run_ids for waiter in hungry) else (False,):
-            rows, left = left, []
-            for row in rows:
-                able = (waiter for waiter in hungry if not first or is_first_for(row, waiter))
-                taker = next((waiter for waiter in able if self.suits(waiter, row)), None)
-                if taker is not None:
-                    yield row, taker
-                elif first:
-                    left.append(row)
-
-
 class _Match:
     """One matching pass, as a job of the writing thread that joins other writes in a commit; repeatable for the same agents."""
 
@@ -362,6 +345,10 @@ class _Match:
         self._matcher = matcher
         self._has_begun = False
         self.waiting: list[Waiter] = []
+        self.lost: list[Any] = []
+        """Leases that ran out and were given to another agent."""
+        self.looked_back_us = 0
+        """When leases that ran out were looked for; 0 means not in this pass."""
 
     def __call__(self, connection: Connection) -> None:
         """Runs the pass."""
@@ -369,7 +356,7 @@ class _Match:
             self._has_begun = True
             self.waiting = self._matcher.gather(self)
         if self.waiting:
-            self._matcher.lease(connection, self.waiting)
+            self._matcher.lease(connection, self)
 
 
 def _in_turn(queues: list[list[Any]]) -> list[Any]:

@@ -129,7 +129,7 @@ def _offered(database: Database, table: Table, *status: ColumnElement[bool]) -> 
         .order_by(columns.priority, columns.created_at_us)
         .limit(bindparam("limit"))
     )
-    if database.is_postgresql:
+    if database.features.skip_locked:
         of_kind = of_kind.with_for_update(skip_locked=True)
     shared, of_runs = columns.reserved == literal_column("0"), any_of(database, columns.entity_id, "runs")
     return {

@@ -7,11 +7,12 @@ from typing import Any
 
 import grpc
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, make_url, text
 
 from pointsman.services.chassis.engine.journal import PAGE_ROWS
 from pointsman.services.chassis.rpc import server
 from pointsman.services.chassis.storage import notifications
+from pointsman.services.chassis.storage.features import features_of
 from pointsman.services.chassis.storage.notifications import ANY, MAX_PAYLOAD_BYTES, Listener, channel, pack, unpack
 from tests.helpers.counter import Add, counter_pb2, counter_pb2_grpc
 from tests.helpers.counter_server import Served, an_add, failure_of, serving
@@ -73,7 +74,7 @@ async def test_a_commit_on_one_replica_is_seen_on_another_within_a_second(databa
 
 
 async def test_a_burst_on_one_replica_is_a_few_pieces_of_news_to_another(database_url: str) -> None:
-    if not database_url.startswith("postgresql"):
+    if not features_of(make_url(database_url)).listen:
         return
     async with serving(database_url) as one, opened(database_url, listens=True) as two:
         heard = _overheard(two.store.hub)
@@ -86,7 +87,7 @@ async def test_a_burst_on_one_replica_is_a_few_pieces_of_news_to_another(databas
 
 
 async def test_what_a_replica_has_said_itself_is_no_news_to_it(database_url: str) -> None:
-    if not database_url.startswith("postgresql"):
+    if not features_of(make_url(database_url)).listen:
         return
     async with opened(database_url, listens=True) as counters:
         heard = _overheard(counters.store.hub)
@@ -153,7 +154,7 @@ async def test_a_watcher_that_leaves_is_forgotten(database_url: str) -> None:
 async def test_a_listener_outlives_strange_news_and_a_lost_connection(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not database_url.startswith("postgresql"):
+    if not features_of(make_url(database_url)).listen:
         return
     monkeypatch.setattr(notifications, "RECONNECT_SECONDS", 0.01)
     async with opened(database_url, listens=True) as counters:

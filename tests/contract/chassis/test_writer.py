@@ -48,6 +48,7 @@ class _Away:
         raise psycopg.OperationalError("connection refused")
 
 
+@pytest.mark.usefixtures("no_injected_conflicts")
 async def test_a_write_is_not_done_again_when_only_its_news_fails(database_url: str) -> None:
     async with opened(database_url) as counters:
         noting = _Noting("after_commit")

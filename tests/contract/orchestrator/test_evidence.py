@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from sqlalchemy import MetaData, create_engine, inspect, select, text
+from sqlalchemy import MetaData, inspect, select
 
 from pointsman.api.common.v1 import common_pb2 as common
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
@@ -20,6 +21,7 @@ from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.services.chassis.core.config import StoreSettings
+from pointsman.services.chassis.storage.database import Database
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import NOBODY, WISH, Plane, plane
 
@@ -162,20 +164,14 @@ async def put(here: Plane, body: bytes, run_id: str) -> str:
 
 def traces(url: str, name: str, needle: str) -> Iterator[str]:
     """Every table and column of a store in which the needle stands somewhere."""
-    engine = create_engine(url)
-    try:
-        with engine.connect() as connection:
-            if engine.dialect.name == "postgresql":
-                connection.execute(text(f'SET search_path TO "{name}"'))
-            metadata = MetaData()
-            for table in inspect(connection).get_table_names():
-                metadata.reflect(connection, only=[table])
-                for row in connection.execute(select(metadata.tables[table])).mappings():
-                    yield from (
-                        f"{name}.{table}.{key}: {value}"[:300] for key, value in row.items() if needle in str(value)
-                    )
-    finally:
-        engine.dispose()
+    with closing(Database(url, name)) as database, database.reading.connect() as connection:
+        metadata = MetaData()
+        for table in inspect(connection).get_table_names():
+            metadata.reflect(connection, only=[table])
+            for row in connection.execute(select(metadata.tables[table])).mappings():
+                yield from (
+                    f"{name}.{table}.{key}: {value}"[:300] for key, value in row.items() if needle in str(value)
+                )
 
 
 def left_of(stores: StoreSettings, needle: str) -> list[str]:

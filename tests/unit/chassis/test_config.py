@@ -126,7 +126,7 @@ def test_passwords_are_masked(url: str) -> None:
 def test_what_is_no_secret_is_shown() -> None:
     url = "postgresql://ann@db.example/pointsman?sslmode=require"
     shown = describe(StoreSettings(data=Path("/data"), database_url=url))
-    assert shown == {"data": "/data", "database_url": url}
+    assert shown == {"data": "/data", "database_url": url, "database_features": "auto"}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
