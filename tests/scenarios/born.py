@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+AHEAD_SECONDS = "TEST_AHEAD_SECONDS"
+"""A variable of what is born: by how much its clock is ahead."""
 
 
 class Born:

@@ -2,7 +2,8 @@
 
 A datagram on standard input names module, folder, environment and arguments, and whether its errors are nobody's; it
 carries the output and a pipe, on which the pid is written, and the wait status after the end. A command ends as an
-interpreter does, and outlives the nursery as it would outlive a test. Crash points are armed by its own environment.
+interpreter does, and outlives the nursery as it would outlive a test. Crash points are armed by its own environment,
+which may set its clock ahead, too.
 """
 
 import gc
@@ -13,13 +14,16 @@ import socket
 import sys
 import tempfile
 from contextlib import suppress
+from datetime import timedelta
 from importlib import import_module
 
 from pointsman.cli.commands import COMMANDS
 from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core import crash
+from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.router.rules import standard_rule_book
 from tests.helpers.migrations import migrate_beforehand, remember_migrations
+from tests.scenarios.born import AHEAD_SECONDS
 
 LATER = ("alembic.command", "cryptography.x509", "pointsman.credentials.certificate")
 """Imported by need."""
@@ -51,8 +55,16 @@ def become(wanted: dict[str, object], output: int, report: int) -> None:
     os.environ.clear()
     os.environ.update(wanted["environment"])  # type: ignore[call-overload]
     crash._fuse = crash._Fuse(os.environ.get(crash.ARMED_BY, ""))
+    set_ahead(float(os.environ.pop(AHEAD_SECONDS, "0")))
     tempfile.tempdir = None
     sys.argv[1:] = wanted["arguments"]  # type: ignore[call-overload]
+
+
+def set_ahead(seconds: float) -> None:
+    """Lets the process see the time so much later."""
+    told, ahead = SystemClock.now, timedelta(seconds=seconds)
+    if seconds:
+        SystemClock.now = lambda self: told(self) + ahead  # type: ignore[method-assign]
 
 
 def load_all() -> None:

@@ -4,14 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 import grpc
 
+from pointsman.services.chassis.core.crash import ARMED_BY
 from tests.helpers.limits import scaled
 from tests.helpers.loopback import open_as, with_credentials
-from tests.scenarios.born import NURSERY, Born
+from tests.scenarios.born import AHEAD_SECONDS, NURSERY, Born
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 
@@ -39,6 +41,17 @@ class Processes:
         self._running: dict[str, Serving] = {}
         self.addresses: dict[str, str] = {}
 
+    def set_ahead(self, seconds: float) -> None:
+        """Lets services that are started from now on see the time so much later."""
+        self._environment[AHEAD_SECONDS] = str(seconds)
+
+    def start_until(self, point: str, context: str) -> None:
+        """Start a service that is killed at this point, and wait until it was."""
+        process, output = self._launch(context, {ARMED_BY: point})
+        code = process.wait()
+        output.close()
+        assert code == -signal.SIGKILL, f"{context} ended with {code} before it came to {point}"
+
     def start(self, *contexts: str) -> None:
         """Start services side by side, each at the address it had before."""
         for context in contexts:
@@ -46,12 +59,13 @@ class Processes:
         for context in contexts:
             self.addresses[context] = self._running[context].output.readline().split()[-1]
 
-    def _launch(self, context: str) -> Serving:
+    def _launch(self, context: str, settings: Mapping[str, str] | None = None) -> Serving:
         known = self.addresses.get(context, "127.0.0.1:0")
         peers = {f"POINTSMAN_PEERS_{name.upper()}": address for name, address in self.addresses.items()}
         environment = {
             **with_credentials(**peers),
             **self._environment,
+            **(settings or {}),
             "POINTSMAN_DATA": str(self._data),
             "POINTSMAN_SERVER_PORT": known.rpartition(":")[2],
             "GRPC_VERBOSITY": "ERROR",

@@ -8,11 +8,17 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.api.orchestrator.v1 import schedule_pb2 as schedule
 from pointsman.api.orchestrator.v1.schedule_pb2_grpc import ScheduleServiceStub
+from pointsman.services.chassis.core.crash import CrashPoint
 from tests.helpers.eventually import eventually
 from tests.scenarios.planes import Plane, clients
 from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
 RUNS = 6
+TICK = (
+    CrashPoint.BEFORE_TIMER, CrashPoint.BATCH_DECIDED, CrashPoint.OUTBOX_WRITTEN, CrashPoint.BEFORE_DELIVERY,
+    f"{CrashPoint.JOURNAL_WRITTEN}:2", CrashPoint.AFTER_DELIVERY,
+)  # fmt: skip
+"""Before the timer fires, in the commit of the tick, before its delivery, after the run was made, after that was told."""
 
 
 async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: Path) -> None:
@@ -91,6 +97,37 @@ async def test_a_schedule_starts_each_run_once_whichever_service_is_killed(tmp_p
             await eventually(over, 50)
             listed = await here.runs.ListRuns(pb.ListRunsRequest(labels={"schedule": made.id}))
             assert len(listed.runs) == len(deaths)
+
+
+async def test_a_time_of_a_schedule_starts_one_run_wherever_the_tick_is_killed(tmp_path: Path) -> None:
+    """The clock of the orchestrator is set past the time: it is killed at each step of the tick, then goes on."""
+    with processes(tmp_path, **mocked()) as group:
+        async with group.channel() as channel:
+            spec = schedule.ScheduleSpec(cron="0 * * * *", missed=schedule.MISSED_POLICY_ALL)
+            order = pb.SubmitRequest(request_id="x", message="Fix the test in src/a.py")
+            request = schedule.CreateScheduleRequest(request_id="hourly", spec=spec, order=order)
+            made = (await ScheduleServiceStub(channel).CreateSchedule(request)).schedule
+        group.kill("orchestrator")
+        group.set_ahead(made.next_at.seconds - made.created_at.seconds + 1)
+        for point in TICK:
+            await asyncio.to_thread(group.start_until, point, "orchestrator")
+        group.start("orchestrator")
+        async with group.channel() as channel:
+            here, schedules = clients(channel), ScheduleServiceStub(channel)
+
+            async def now() -> schedule.Schedule:
+                return (await schedules.GetSchedule(schedule.GetScheduleRequest(schedule_id=made.id))).schedule
+
+            async def over() -> bool:
+                return any(one.outcome for one in (await now()).starts)
+
+            await eventually(over, 50)
+            told = await now()
+            assert [(one.nominal_at, one.outcome) for one in told.starts] == [(made.next_at, "COMPLETE")]
+            assert (told.started, told.missed, told.overlapped, told.refused) == (1, 0, 0, 0)
+            assert told.next_at.seconds == made.next_at.seconds + 3600
+            listed = await here.runs.ListRuns(pb.ListRunsRequest(labels={"schedule": made.id}))
+            assert [one.id for one in listed.runs] == [told.starts[0].run_id]
 
 
 async def _all_complete(here: Plane, started: list[str]) -> None:

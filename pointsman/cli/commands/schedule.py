@@ -28,6 +28,7 @@ from pointsman.worker.git import GitFailed, text
 
 app = typer.Typer(add_completion=False)
 PREFIX = "schedule_"
+MIN_CATCH_UP, MAX_CATCH_UP = 60, 31 * 86_400
 
 
 class Missed(StrEnum):
@@ -97,7 +98,7 @@ def schedule(  # noqa: PLR0913 - one parameter per option
     if not cron:
         fail_usage('say when: pointsman schedule "…" --cron "0 3 * * *" [--tz Europe/Berlin]')
     spec = _spec(cron, tz, missed, overlap)
-    spec.catch_up.CopyFrom(Duration(seconds=int(parse_age("--catch-up", catch_up).total_seconds())))
+    spec.catch_up.CopyFrom(_catch_up(catch_up))
     order = Order(
         require_task(words[0]),
         verify_commands=[split_command(one, "--verify") for one in verify or ()],
@@ -126,6 +127,13 @@ def _spec(cron: str, tz: str, missed: Missed, overlap: Overlap) -> pb.ScheduleSp
     )
 
 
+def _catch_up(given: str) -> Duration:
+    seconds = int(parse_age("--catch-up", given).total_seconds())
+    if not MIN_CATCH_UP <= seconds <= MAX_CATCH_UP:
+        fail_usage(f"--catch-up takes 1m to 31d, not '{given}'")
+    return Duration(seconds=seconds)
+
+
 async def _complete(order: Order, repo: Path | None, branch: str, crew: CrewOptions) -> Order:
     """The order with its repository, the branch that runs start from, and what the project file says."""
     folder = await find_repository(repo)
@@ -133,9 +141,17 @@ async def _complete(order: Order, repo: Path | None, branch: str, crew: CrewOpti
         return order
     based = await with_repository(order, folder, lambda _line: None, include_changes=False)
     assert based.repository is not None
-    named = branch or await _present_branch(folder)
+    named = await _known_branch(folder, branch) if branch else await _present_branch(folder)
     members = crew_of(crew, (await read_project(folder, based.repository.base_commit)).crew)
     return replace(based, repository=Repository(id=based.repository.id, branch=named), crew=members.message())
+
+
+async def _known_branch(folder: Path, name: str) -> str:
+    """The branch, which has to be there by now: at night it would be too late to say so."""
+    there = (await text(folder, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")).splitlines()
+    if name not in there:
+        fail_usage(f"--branch: '{name}' is no branch of {folder}; there are {', '.join(there[:10]) or 'none'}")
+    return name
 
 
 async def _present_branch(folder: Path) -> str:
@@ -178,4 +194,6 @@ async def _find(client: Client, named: str) -> str:
         return found[0]
     if len(found) > 1:
         fail_usage(f"'{named}' is the beginning of several schedules: {', '.join(found[:5])}")
-    return found[0] if found else named
+    if not found:
+        fail_usage(f"no schedule is called '{named}'; `pointsman schedule list` names those that are there")
+    return found[0]

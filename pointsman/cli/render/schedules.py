@@ -11,6 +11,7 @@ from pointsman.api.orchestrator.v1 import schedule_pb2 as pb
 HEADER = f"{'SCHEDULE':<18}  {'STATE':<7}  {'WHEN':<30}  {'NEXT':<22}  {'RUNS':<5}  WHAT"
 SHORT_ID = 18
 INDENT = "  "
+WAITS_FOR = "for the run before it, for room in the project, or for a worker with the branch (`pointsman agents`)"
 
 
 def schedule_table(schedules: Sequence[pb.Schedule]) -> Iterator[str]:
@@ -42,7 +43,7 @@ def schedule_lines(one: pb.Schedule) -> Iterator[str]:
     counts = f"{one.started} started, {one.missed} missed, {one.overlapped} overlapping, {one.refused} refused"
     yield f"{INDENT}{counts}; made by {one.created_by} on {one.created_at.ToDatetime(UTC):%Y-%m-%d}"
     for waiting in one.waiting:
-        yield f"{INDENT}waits: the run of {_time(waiting, one)}"
+        yield f"{INDENT}waits: the run of {_time(waiting, one)}; {WAITS_FOR}"
     for start in one.starts:
         yield f"{INDENT}{_time(start.nominal_at, one)}  {start.run_id or 'no run'}  {_outcome(start)}"
 

@@ -14,6 +14,8 @@ from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1 import agent_pb2 as agent
 from pointsman.api.orchestrator.v1 import artifact_pb2 as artifact
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
+from pointsman.api.orchestrator.v1 import schedule_pb2 as schedule
+from pointsman.api.orchestrator.v1.schedule_pb2_grpc import ScheduleServiceStub
 from pointsman.api.pipeline.v1 import requests_pb2 as pipeline
 from pointsman.api.router.v1 import log_pb2 as router_log
 from pointsman.api.router.v1.router_pb2_grpc import RouterServiceStub
@@ -162,6 +164,7 @@ NAMES_OF_ENTITIES = {
     "pipeline_id",
     "workflow_id",
     "decision_id",
+    "schedule_id",
     "sha256",
     "leases",
     "completions",
@@ -185,6 +188,7 @@ READERS = (
     "PipelineService/GetPipeline",
     "WorkflowService/GetWorkflow",
     "ArtifactService/Get",
+    "ScheduleService/GetSchedule",
 )
 
 
@@ -210,9 +214,14 @@ async def their_entities(theirs: Plane) -> dict[str, str]:
         yield artifact.PutRequest(chunk=body)
 
     await theirs.artifacts.Put(parts(), metadata=metadata)
+    order = pb.SubmitRequest(request_id="s", message=WISH)
+    nightly = schedule.CreateScheduleRequest(request_id="s", spec=schedule.ScheduleSpec(cron="0 3 * * *"), order=order)
+    schedules: Any = ScheduleServiceStub(theirs.channel)
+    made = (await schedules.CreateSchedule(nightly, metadata=metadata)).schedule
     return {
-        "run_id": run.id, "pipeline_id": pipeline_id, "workflow_id": plans.workflows[0].workflow_id,
-        "decision_id": decisions.decisions[0].decision_id, "assignment_id": f"{run.id}.a1", "sha256": digest,
+        "schedule_id": made.id, "run_id": run.id, "pipeline_id": pipeline_id,
+        "workflow_id": plans.workflows[0].workflow_id, "decision_id": decisions.decisions[0].decision_id, "assignment_id": f"{run.id}.a1",
+        "sha256": digest,
     }  # fmt: skip
 
 
@@ -266,7 +275,7 @@ async def test_a_foreign_id_is_answered_byte_for_byte_like_a_missing_one(
                 said = said.replace(existing[kind].encode(), missing[kind].encode())
             assert (short(name), said) == (short(name), without_time(name, absent[1]))
             looked_for += 1
-        assert looked_for > 45
+        assert looked_for > 50
         for name, method in METHODS:
             if short(name) in READERS:
                 request = request_for(name, method, existing, "own")

@@ -31,6 +31,14 @@ runner = CliRunner()
         ("runs", ("--project", "é"), "--project"),
         ("runs", ("--limit", "-1"), "--limit"),
         ("route", ("eval", "/dev/null"), "no message to measure"),
+        ("schedule", ("list", "all"), "say `schedule list`"),
+        ("schedule", ("pause",), "say `schedule pause ID`"),
+        ("schedule", ("update", "the", "lock"), "the task is one text in quotes; or say list, or show, pause"),
+        ("schedule", ("fix",), 'say when: pointsman schedule "…" --cron "0 3 * * *"'),
+        ("schedule", (" ", "--cron", "0 3 * * *"), "the task is empty: say what is wanted"),
+        ("schedule", ("fix", "--cron", "0 3 * * *", "--catch-up", "40d"), "--catch-up takes 1m to 31d, not '40d'"),
+        ("schedule", ("fix", "--cron", "0 3 * * *", "--catch-up", "soon"), "--catch-up takes a number with m, h, d"),
+        ("schedule", ("fix", "--cron", "0 3 * * *", "--missed", "none"), "'none' is not one of 'skip', 'one', 'all'"),
     ],
 )
 def test_an_option_that_cannot_be_followed_is_named(

@@ -10,6 +10,7 @@ from cronsim import CronSim, CronSimError
 from pointsman.services.orchestrator.domain.schedules.model import Spec
 
 FIELDS = 5
+RANGES = "minutes are 0-59, hours 0-23, days of the month 1-31 (L is the last), months 1-12, days of the week 0-7"
 MAX_TIMES = 100
 """How many missed times are looked at: a schedule of every minute that was away for a month is not run 40,000 times."""
 MACHINES_OWN = "localtime"
@@ -25,9 +26,9 @@ def problem_of_cron(cron: str) -> str:
     try:
         CronSim(cron, datetime(2024, 1, 1, tzinfo=UTC))
     except CronSimError as error:
-        return f"{str(error).lower()}: five fields such as 0 3 * * * or */30 8-18 * * MON-FRI"
+        return f"'{cron}' has a {str(error).lower()}; {RANGES}, such as 0 3 * * * or */30 8-18 * * MON-FRI"
     if next(CronSim(cron, datetime(2024, 1, 1, tzinfo=UTC)), None) is None:
-        return "names a day that never comes"
+        return f"'{cron}' names a day that never comes; {RANGES}"
     return ""
 
 

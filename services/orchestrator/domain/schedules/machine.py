@@ -86,7 +86,7 @@ def _trigger(it: Schedule, _command: commands.Trigger, now: datetime) -> Decisio
         raise _refusal(it, "it is deleted")
     if it.spec.overlap is OverlapPolicy.SKIP and it.is_busy:
         live = ", ".join(it.live_run_ids) or "about to start"
-        raise _refusal(it, f"a run of it is live ({live}); wait for its end, cancel it, or let runs overlap")
+        raise _forbidden(it, f"a run of it is live ({live}); wait for its end, cancel it, or let runs overlap")
     asked = _stays(it, ScheduleEvent.TRIGGERED, events.Triggered(now))
     return msgspec.structs.replace(asked, effects=[Effect(START_RUN, StartRun(now, asked=True))])
 
@@ -122,13 +122,13 @@ def _moved(it: Schedule, name: ScheduleEvent, target: ScheduleState, data: Any) 
 
 def _pause(it: Schedule, command: commands.Pause, _now: datetime) -> Decision:
     if it.status is not ScheduleState.ACTIVE:
-        raise _refusal(it, f"it is {it.status} already")
+        raise _refusal(it, f"it is {it.status.lower()} already")
     return _moved(it, ScheduleEvent.PAUSED, ScheduleState.PAUSED, events.Stopped(command.reason))
 
 
 def _resume(it: Schedule, _command: commands.Resume, now: datetime) -> Decision:
     if it.status is not ScheduleState.PAUSED:
-        raise _refusal(it, f"it is {it.status}; only a paused schedule is resumed")
+        raise _refusal(it, f"it is {it.status.lower()}: only a paused schedule is resumed")
     return _moved(it, ScheduleEvent.RESUMED, ScheduleState.ACTIVE, events.Resumed(next_after(it.spec, now)))
 
 
@@ -146,6 +146,13 @@ _ALLOWED: Mapping[ScheduleState, tuple[str, ...]] = {
 
 
 def _refusal(it: Schedule, message: str) -> Refusal:
+    """Why not, and what is possible instead."""
+    allowed = _ALLOWED[it.status]
+    instead = f"possible now: {', '.join(allowed)}" if allowed else "make another one"
+    return _forbidden(it, f"{message}; {instead}")
+
+
+def _forbidden(it: Schedule, message: str) -> Refusal:
     return state_forbids(KIND, it.schedule_id, str(it.status), _ALLOWED[it.status], message)
 
 
