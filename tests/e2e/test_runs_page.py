@@ -10,6 +10,7 @@ from playwright.async_api import Browser, expect
 from pointsman.api.orchestrator.v1 import mock_pb2 as mock
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.services.chassis.storage.packing import unpack
 from tests.e2e.consoles import PHONE, console, loaded, patience_ms, viewed
 from tests.scenarios.planes import NOBODY, WISH
 
@@ -150,7 +151,7 @@ def _multiply(path: Path, copies: int) -> None:
         marks = ",".join("?" * len(names))
         for number in range(1, copies + 1):
             new_id = f"run_{number:026d}"
-            body = entity["body"].replace(entity["entity_id"], new_id).replace(WISH, f"{WISH} copy {number} ")
+            body = unpack(entity["body"]).replace(entity["entity_id"], new_id).replace(WISH, f"{WISH} copy {number} ")
             times = {name: entity[name] - number * 1_000_000 for name in ("created_at_us", "updated_at_us")}
             row = entity | {"entity_id": new_id, "run_id": new_id, "body": body} | times
             store.execute(f"INSERT INTO entities VALUES ({marks})", [row[name] for name in names])

@@ -12,6 +12,7 @@ from pointsman.services.chassis.core.machine import Event, Machine
 from pointsman.services.orchestrator.domain.machine import MACHINE as RUNS
 from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
 from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
+from tests.helpers.plain_stores import write_as_text
 
 Row = dict[str, Any]
 MACHINES: dict[str, tuple[Machine[Any], Callable[[Any], Any]]] = {
@@ -27,6 +28,8 @@ class Forger:
 
     def __init__(self, data: Path) -> None:
         self.data = data
+        for store in ("router", "workflow", "pipeline", "orchestrator"):
+            write_as_text(data / f"{store}.db")
 
     def sql(self, store: str, statement: str, *values: Any) -> list[Any]:
         """One statement against a store."""

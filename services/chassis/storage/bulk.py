@@ -6,7 +6,6 @@ interpreter lock for every statement and may wait to get it back, so one stateme
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import JSON, BigInteger, Connection, Integer, Table, Text, bindparam, column, func, select
@@ -39,11 +38,11 @@ class _RowsStatement:
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Execute it for all rows; the rowcount of the cursor is valid once the statement has completed."""
         cursor: Any = driver_of(connection).cursor()
-        text, names, _literals = self._compiled()
+        compiled = self._compiled()
         if self._as_json:
-            cursor.execute(text, {ROWS: to_json(rows)})
+            cursor.execute(compiled.text, {ROWS: to_json(rows)})
         else:
-            cursor.executemany(text, _tuples(names or (), rows))
+            cursor.executemany(compiled.text, list(map(compiled.bind, rows)))
         return cursor
 
 
@@ -64,7 +63,7 @@ class _ChunkedInsert:
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> RowCount:
         """Execute it for all rows."""
         cursor: Any = driver_of(connection).cursor()
-        tuples, touched = _tuples(self._compiled().names or (), rows), 0
+        tuples, touched = list(map(self._compiled().bind, rows)), 0
         for begin, end in _chunks(len(tuples)):
             cursor.execute(self._text(end - begin), list(chain.from_iterable(tuples[begin:end])))
             touched += cursor.rowcount
@@ -88,12 +87,6 @@ def _chunks(count: int) -> Iterator[tuple[int, int]]:
         while count - begin >= size:
             yield begin, begin + size
             begin += size
-
-
-def _tuples(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    if len(names) == 1:
-        return [(row[names[0]],) for row in rows]
-    return list(map(itemgetter(*names), rows))
 
 
 def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> _RowsStatement | _ChunkedInsert:

@@ -20,6 +20,7 @@ from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_fiel
 from pointsman.services.chassis.storage.driver_errors import outage_errors, statement_errors
 from pointsman.services.chassis.storage.features import URL_PARAMETER, features_of
 from pointsman.services.chassis.storage.file_lock import unusable
+from pointsman.services.chassis.storage.packing import unpack
 
 Result = TypeVar("Result")
 READERS = 4
@@ -130,6 +131,7 @@ class Database:
         @event.listens_for(engine, "connect")
         def _prepare(connection: sqlite3.Connection, _record: object) -> None:
             connection.isolation_level = None
+            connection.create_function("unpacked", 1, unpack, deterministic=True)
             for pragma in pragmas:
                 connection.execute(f"PRAGMA {pragma}")
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, cached_property
+from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import msgspec
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, String, Table, bindparam, func, select
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, String, Table, Text, bindparam, func, select
 
 from pointsman.services.chassis.storage.database import Database, driver_of
 
@@ -24,6 +24,11 @@ def any_of(database: Database, column: ColumnElement[Any], name: str = "values")
 def bind_list(database: Database, values: Sequence[str] | Sequence[int]) -> Any:
     """The bind value for `any_of`."""
     return list(values) if database.is_postgresql else msgspec.json.encode(values).decode()
+
+
+def text_of(database: Database, column: ColumnElement[str]) -> ColumnElement[str]:
+    """The text of a packed column, for a condition; SQLite has a function for it."""
+    return column if database.is_postgresql else func.unpacked(column, type_=Text)
 
 
 def upsert(database: Database, table: Table, key: Sequence[str], changed: Sequence[str]) -> Any:
@@ -51,11 +56,13 @@ def _insert(database: Database, table: Table) -> Any:
 
 
 class Compiled(NamedTuple):
-    """A statement in the words of a database: its text, the order of its parameters, and those with a value of their own."""
+    """A statement in the words of a database: its text, how it takes parameters, and those with a value of their own."""
 
     text: str
-    names: Sequence[str] | None
+    bind: Callable[[Mapping[str, Any]], Any]
     literals: Mapping[str, Any]
+    row_factory: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]] | None
+    """From the driver's row to values; None where nothing in it can be packed."""
 
 
 def compile_once(database: Database, statement: Any) -> Callable[[], Compiled]:
@@ -63,9 +70,17 @@ def compile_once(database: Database, statement: Any) -> Callable[[], Compiled]:
 
     @cache
     def compiled() -> Compiled:
-        made = statement.compile(dialect=database.writing.dialect)
+        dialect = database.writing.dialect
+        made = statement.compile(dialect=dialect)
         literals = {name: value for name, value in made.params.items() if value is not None}
-        return Compiled(str(made), made.positiontup, literals)
+        if made.positiontup is None:
+            return Compiled(str(made), dict, literals, None)
+        packers = [made.binds[name].type.dialect_impl(dialect).bind_processor(dialect) for name in made.positiontup]
+        columns = getattr(statement, "selected_columns", ())
+        unpackers = [column.type.dialect_impl(dialect).result_processor(dialect, None) for column in columns]
+        bind, unpacked = _bind_order(made.positiontup, _converter(packers)), _converter(unpackers)
+        factory = None if unpacked is None else lambda _cursor, row: unpacked(row)
+        return Compiled(str(made), bind, literals, factory)
 
     return compiled
 
@@ -79,15 +94,13 @@ class PreparedStatement:
     def __init__(self, database: Database, statement: Any) -> None:
         self._compiled = compile_once(database, statement)
 
-    @cached_property
-    def _bind(self) -> Callable[[Mapping[str, Any]], Any]:
-        return _bind_order(self._compiled().names)
-
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
         """Execute it; inside `pipeline` the cursor waits for the result only when rows are fetched."""
         cursor: Any = driver_of(connection).cursor()
-        text, _names, literals = self._compiled()
-        cursor.execute(text, self._bind({**literals, **parameters} if literals else parameters))
+        text, bind, literals, row_factory = self._compiled()
+        if row_factory is not None:
+            cursor.row_factory = row_factory
+        cursor.execute(text, bind({**literals, **parameters} if literals else parameters))
         return cursor
 
     def fetch(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -106,11 +119,27 @@ def pipeline(database: Database, connection: Connection) -> AbstractContextManag
     return cast("AbstractContextManager[Any]", driver.pipeline())
 
 
-def _bind_order(names: Sequence[str] | None) -> Callable[[Mapping[str, Any]], Any]:
-    """A function from named parameters to the driver's: a dict, or a tuple in the order of the text."""
-    if names is None:
-        return dict
+_Values = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+
+def _bind_order(names: Sequence[str], pack: _Values | None) -> Callable[[Mapping[str, Any]], Any]:
+    """A function from named parameters to a tuple in the order of the text, packed."""
     if len(names) == 1:
         only = names[0]
-        return lambda parameters: (parameters[only],)
-    return itemgetter(*names)
+        ordered: Callable[[Mapping[str, Any]], Any] = lambda parameters: (parameters[only],)  # noqa: E731
+    else:
+        ordered = itemgetter(*names) if names else lambda _parameters: ()
+    return ordered if pack is None else lambda parameters: pack(ordered(parameters))
+
+
+def _converter(functions: Sequence[Callable[[Any], Any] | None]) -> _Values | None:
+    """A function that converts some values of a tuple; None where it would convert none."""
+    places = [(place, function) for place, function in enumerate(functions) if function is not None]
+
+    def convert(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        converted = list(values)
+        for place, function in places:
+            converted[place] = function(converted[place])
+        return tuple(converted)
+
+    return convert if places else None

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
 
+from pointsman.services.chassis.storage.packing import DIGEST, PACKED, TRACEPARENT
+
 
 @dataclass(frozen=True, slots=True)
 class ChassisTables:
@@ -54,12 +56,12 @@ def _entities(metadata: MetaData) -> Table:
         Column("machine_version", Integer, nullable=False),
         Column("version", BigInteger, nullable=False),
         Column("status", String(64), nullable=False),
-        Column("digest", String(64), nullable=False),
-        Column("traceparent", String(64), nullable=False),
+        Column("digest", DIGEST, nullable=False),
+        Column("traceparent", TRACEPARENT, nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
         Column("entered_at_us", BigInteger, nullable=False),
         Column("updated_at_us", BigInteger, nullable=False),
-        Column("body", Text, nullable=False),
+        Column("body", PACKED, nullable=False),
     )
 
 
@@ -78,10 +80,10 @@ def _journal(metadata: MetaData) -> Table:
         Column("event", String(64), nullable=False),
         Column("source", String(64), nullable=False),
         Column("target", String(64), nullable=False),
-        Column("payload", Text, nullable=False),
+        Column("payload", PACKED, nullable=False),
         Column("actor", String(256), nullable=False),
-        Column("traceparent", String(64), nullable=False),
-        Column("digest", String(64), nullable=False),
+        Column("traceparent", TRACEPARENT, nullable=False),
+        Column("digest", DIGEST, nullable=False),
     )
 
 
@@ -93,9 +95,9 @@ def _outbox(metadata: MetaData) -> Table:
         Column("seq", BigInteger, primary_key=True, autoincrement=False),
         Column("number", Integer, primary_key=True, autoincrement=False),
         Column("kind", String(64), nullable=False),
-        Column("payload", Text, nullable=False),
+        Column("payload", PACKED, nullable=False),
         Column("project", String(64), nullable=False),
-        Column("traceparent", String(64), nullable=False),
+        Column("traceparent", TRACEPARENT, nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
         Column("attempts", Integer, nullable=False),
         Column("due_at_us", BigInteger, nullable=False),
@@ -112,9 +114,9 @@ def _timers(metadata: MetaData) -> Table:
         Column("entity_id", String(256), primary_key=True),
         Column("name", String(128), primary_key=True),
         Column("seq", BigInteger, nullable=False),
-        Column("payload", Text, nullable=False),
+        Column("payload", PACKED, nullable=False),
         Column("project", String(64), nullable=False),
-        Column("traceparent", String(64), nullable=False),
+        Column("traceparent", TRACEPARENT, nullable=False),
         Column("attempts", Integer, nullable=False),
         Column("due_at_us", BigInteger, nullable=False),
         Column("lease_until_us", BigInteger, nullable=False),
@@ -127,10 +129,10 @@ def _idempotency(metadata: MetaData) -> Table:
         metadata,
         Column("request_id", String(512), primary_key=True),
         Column("project", String(64), primary_key=True),
-        Column("fingerprint", String(512), nullable=False),
+        Column("fingerprint", DIGEST, nullable=False),
         Column("entity_id", String(256), nullable=False),
         Column("command", String(64), nullable=False),
-        Column("answer", Text, nullable=False),
+        Column("answer", PACKED, nullable=False),
         Column("at_us", BigInteger, nullable=False),
         Column("principal", Text, nullable=False),
         Index("idempotency_by_principal", "project", "principal"),

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, and_, bindparam, literal_column, or_, select,
 
 from pointsman.services.chassis.core.clock import to_us
 from pointsman.services.chassis.core.codec import from_json
+from pointsman.services.chassis.storage.dialect import text_of
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.run import Run
 from pointsman.services.orchestrator.store.attention import LIVE
@@ -24,7 +25,7 @@ class RunIndex:
         self._store = store
         index, entities = children.index, store.tables.entities
         lives = index.c.outcome == literal_column(f"'{LIVE}'")
-        asks, noted = entities.c.body.like(ASKING), index.c.asked_at_us > literal_column("0")
+        asks, noted = text_of(store.database, entities.c.body).like(ASKING), index.c.asked_at_us > literal_column("0")
         behind = or_(
             index.c.outcome == literal_column(f"'{UNKNOWN}'"),
             and_(lives, or_(index.c.ended_at_us > literal_column("0"), asks != noted)),

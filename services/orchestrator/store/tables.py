@@ -2,6 +2,8 @@
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
+from pointsman.services.chassis.storage.packing import PACKED, TRACEPARENT
+
 METADATA_NAMES = ("run_index", "assignments", "documents")
 """Tables whose rows belong to a run and go with it."""
 
@@ -43,11 +45,11 @@ def assignments(metadata: MetaData) -> Table:
         Column("lease_until_us", BigInteger, nullable=False),
         Column("deadline_us", BigInteger, nullable=False),
         Column("created_at_us", BigInteger, nullable=False),
-        Column("traceparent", String(64), nullable=False),
+        Column("traceparent", TRACEPARENT, nullable=False),
         Column("poll_id", String(192), nullable=False),
         Column("tokens", BigInteger, nullable=False),
         Column("cost_micros", BigInteger, nullable=False),
-        Column("body", Text, nullable=False),
+        Column("body", PACKED, nullable=False),
         Column("principal", Text, nullable=False),
         Column("principal_epoch", BigInteger, nullable=False),
         Column("apart_epoch", BigInteger, nullable=False),
@@ -67,7 +69,7 @@ def documents(metadata: MetaData) -> Table:
         metadata,
         Column("entity_id", String(256), primary_key=True),
         Column("name", String(256), primary_key=True),
-        Column("body", Text, nullable=False),
+        Column("body", PACKED, nullable=False),
     )
 
 
@@ -80,7 +82,7 @@ def outputs(metadata: MetaData) -> Table:
         Column("assignment_id", String(256), primary_key=True),
         Column("epoch", BigInteger, primary_key=True, autoincrement=False),
         Column("agent_id", String(128), nullable=False),
-        Column("tail", Text, nullable=False),
+        Column("tail", PACKED, nullable=False),
         Column("end_offset", BigInteger, nullable=False),
         Column("transcript_sha256", String(64), nullable=False),
         Column("transcript_bytes", BigInteger, nullable=False),

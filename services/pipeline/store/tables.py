@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, MetaData, String, Table
+
+from pointsman.services.chassis.storage.packing import PACKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +23,21 @@ def pipeline_tables(metadata: MetaData) -> PipelineTables:
             "shapes",
             metadata,
             Column("entity_id", String(256), primary_key=True),
-            Column("body", Text, nullable=False),
+            Column("body", PACKED, nullable=False),
         ),
         stages=Table(
             "stages",
             metadata,
             Column("entity_id", String(256), primary_key=True),
             Column("stage", String(64), primary_key=True),
-            Column("body", Text, nullable=False),
+            Column("body", PACKED, nullable=False),
         ),
         reports=Table(
             "reports",
             metadata,
             Column("entity_id", String(256), primary_key=True),
             Column("sha256", String(64), primary_key=True),
-            Column("body", Text, nullable=False),
+            Column("body", PACKED, nullable=False),
             Column("created_at_us", BigInteger, nullable=False),
         ),
     )

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table
+
+from pointsman.services.chassis.storage.packing import PACKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def router_tables(metadata: MetaData) -> RouterTables:
             metadata,
             Column("entity_id", String(256), primary_key=True),
             Column("task_id", String(64), primary_key=True),
-            Column("body", Text, nullable=False),
+            Column("body", PACKED, nullable=False),
         ),
         errors=Table(
             "errors",

@@ -1,5 +1,8 @@
 """The auditor finds nothing in a store that was used well, and each planted bug in one that was tampered with."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from pointsman.services.chassis.core.caller import Caller
@@ -7,6 +10,9 @@ from pointsman.services.chassis.engine.audit import Auditor, Violation
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
 from tests.helpers.counter import Add, CounterStore
+from tests.helpers.plain_stores import write_as_text
+
+TRACE = "00-ddddb9a9549f7991156cd9bb37c077c3-97e90cc855776a4d-01"
 
 PLANTED = {
     "a changed payload": ("UPDATE journal SET payload = '{\"amount\":7}' WHERE seq = 2", "journal-chain"),
@@ -46,6 +52,24 @@ def audit(counters: CounterStore) -> list[Violation]:
 async def test_a_store_that_was_used_well_has_no_violations(counters: CounterStore) -> None:
     await used(counters)
     assert audit(counters) == []
+    counters.store.close()
+
+
+async def test_a_store_whose_texts_were_never_packed_goes_on_and_has_no_violations(counters: CounterStore) -> None:
+    await used(counters)
+    file = counters.store.database.file
+    if file is not None:
+        assert write_as_text(file) > 0
+        with closing(sqlite3.connect(file)) as store:
+            assert store.execute("SELECT count(*) FROM journal WHERE typeof(digest) = 'blob'").fetchone() == (0,)
+    caller = Caller("local", "local", request_id="later", fingerprint="ab" * 16, traceparent=TRACE)
+    answer = await counters.ledger.submit(caller, Add("c1", 5))
+    assert await counters.ledger.submit(caller, Add("c1", 5)) == answer
+    assert audit(counters) == []
+    if file is not None:
+        with closing(sqlite3.connect(file)) as store:
+            newest = "SELECT typeof(digest), typeof(traceparent) FROM journal ORDER BY seq DESC"
+            assert store.execute(newest).fetchone() == ("blob", "blob")
     counters.store.close()
 
 

@@ -24,6 +24,7 @@ class _Plan:
     names: Sequence[str]
     expands: bool
     """Whether the text depends on how many values a list has."""
+    packers: Mapping[str, Callable[[Any], Any]]
     row: Callable[[Any], Any] | None = None
 
 
@@ -112,6 +113,8 @@ class Session:
         if plan.expands:
             plan, values = _expanded(plan, {**values, **given[0]})
         rows = [tuple([one[name] if name in one else values[name] for name in plan.names]) for one in given]
+        if plan.packers:
+            rows = [_packed(plan, row) for row in rows]
         if many:
             cursor = self.driver_connection.executemany(plan.text, rows)
             return Answer([], cursor.rowcount)
@@ -120,7 +123,7 @@ class Session:
             return Answer([], cursor.rowcount)
         if plan.row is None:
             shape: Any = namedtuple("Row", [column[0] for column in cursor.description], rename=True)  # type: ignore[misc]
-            plan.row = shape._make
+            plan.row = _row_maker(plan, shape._make)
         return Answer(list(map(plan.row, cursor.fetchall())), cursor.rowcount)
 
     def scalars(self, statement: Any, parameters: Any = None) -> Answer:
@@ -155,13 +158,31 @@ def _plan(compiled: Compiled, keys: tuple[str, ...]) -> _Plan:
     names = made.positiontup or ()
     assert {name for name in names if made.binds[name].required} <= {*keys}, made
     assert not made.literal_execute_params, made
-    assert not made._bind_processors, made
     assert not [*made.insert_prefetch, *made.update_prefetch], made
-    return _Plan(made, str(made), names, bool(made.post_compile_params))
+    return _Plan(made, str(made), names, bool(made.post_compile_params), made._bind_processors)
 
 
 def _expanded(plan: _Plan, values: dict[str, Any]) -> tuple[_Plan, dict[str, Any]]:
     """The statement with a parameter for each value of its lists."""
     state = plan.compiled._process_parameters_for_postcompile(values)
     names = state.positiontup or ()
-    return _Plan(plan.compiled, state.statement, names, expands=True), {**values, **state.additional_parameters}
+    return _Plan(plan.compiled, state.statement, names, expands=True, packers=plan.packers), {
+        **values,
+        **state.additional_parameters,
+    }
+
+
+def _packed(plan: _Plan, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row of parameters as the columns' types store it."""
+    packers = plan.packers
+    pairs = zip(plan.names, row, strict=True)
+    return tuple([packers[name](value) if name in packers else value for name, value in pairs])
+
+
+def _row_maker(plan: _Plan, make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What makes the driver's row one with names, as the columns' types read it."""
+    types = [column.type.dialect_impl(DIALECT) for column in plan.compiled._result_columns]
+    unpackers = [one.result_processor(DIALECT, None) for one in types]
+    if not any(unpackers):
+        return make
+    return lambda row: make([unpack(value) if unpack else value for unpack, value in zip(unpackers, row, strict=True)])

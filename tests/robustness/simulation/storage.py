@@ -14,6 +14,7 @@ from pointsman.services.chassis.core import crash
 from pointsman.services.chassis.core.crash import CrashPoint
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.notifications import ANY, Hub
+from pointsman.services.chassis.storage.packing import unpack
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.chassis.storage.writer import BatchHandler, Writer, _PendingWrite
 from pointsman.services.chassis.telemetry import metrics
@@ -60,6 +61,7 @@ class MemoryDatabase(Database):
 
     def __init__(self, name: str, clock: SimClock) -> None:
         self._driver = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
+        self._driver.create_function("unpacked", 1, unpack)
         super().__init__("sqlite:///:memory:", name, clock)
         self.chance: Chance | None = None
         self.session: Any = Session(self._driver)
