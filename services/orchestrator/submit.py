@@ -13,7 +13,6 @@ from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import from_us
 from pointsman.services.chassis.core.codec import from_json
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
-from pointsman.services.chassis.core.ids import derived_id
 from pointsman.services.chassis.core.machine import Event
 from pointsman.services.chassis.telemetry.context import current_transition, new_traceparent
 from pointsman.services.orchestrator.config import OrchestratorSettings
@@ -25,10 +24,10 @@ from pointsman.services.orchestrator.domain.rerun import moments, restart
 from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.domain.views import RunView
 from pointsman.services.orchestrator.peers import Peers
+from pointsman.services.orchestrator.peers.clients import opaque
 from pointsman.services.orchestrator.store import OrchestratorStore
 from pointsman.services.orchestrator.wire import decode
 
-REQUEST_ID_LENGTH = 128
 JOURNAL_PAGE = 1000
 
 
@@ -61,7 +60,7 @@ class SubmitMessage:
         """Refuses what Submit would refuse for good, or take for a question, and starts nothing."""
         await self._require_held_out(request.proof_terms.held_out.sha256, caller.project)
         decode.runs.given_criteria(request)
-        run_id = run_id_for(caller.project, request.request_id)
+        run_id = run_id_for(caller.request_scope, request.request_id)
         traceparent = caller.traceparent or new_traceparent(run_id)
         require_action(await self._peers.classify(_classify(request, run_id), caller.project, traceparent))
 
@@ -86,7 +85,7 @@ class SubmitMessage:
             )
 
     async def _route(self, request: pb.SubmitRequest, caller: Caller, scheduled: Scheduled | None) -> Submission:
-        run_id = run_id_for(caller.project, request.request_id)
+        run_id = run_id_for(caller.request_scope, request.request_id)
         traceparent = caller.traceparent or new_traceparent(run_id)
         decided = await self._peers.classify(_classify(request, run_id), caller.project, traceparent)
         if decided.mode != decision.MODE_ACTION or decided.fast_path:
@@ -107,7 +106,7 @@ class SubmitMessage:
                 lambda connection: moments(self._history(connection, caller.project, request.run_id))
             )
             terms, ended = restart(past, decode.runs.point(request.point)), past[-1].run
-            run_id = run_id_for(caller.project, request.request_id)
+            run_id = run_id_for(caller.request_scope, request.request_id)
             traceparent = caller.traceparent or new_traceparent(run_id)
             order = decode.runs.with_crew(replace(terms.order, traceparent=traceparent), request)
             intent = f"{ended.intent}\n\n{request.text}" if request.text.strip() else ended.intent
@@ -151,7 +150,7 @@ def _nobody_knows(repository: runs.Repository) -> Refusal:
 def _classify(request: pb.SubmitRequest, run_id: str) -> decision.ClassifyRequest:
     overrides = {pb.MODE_OVERRIDE_ANSWER: decision.MODE_ANSWER, pb.MODE_OVERRIDE_ACTION: decision.MODE_ACTION}
     return decision.ClassifyRequest(
-        request_id=derived_id(f"submit-{request.request_id}", REQUEST_ID_LENGTH),
+        request_id=opaque(f"submit:{run_id}"),
         message=decision.Message(
             text=request.message, mode_override=overrides.get(request.mode_override, decision.MODE_UNSPECIFIED)
         ),

@@ -179,7 +179,7 @@ class PipelineServicer:
 
     def _seed(self, caller: Caller) -> str:
         """The seed of this request's nonces; secret, since only this process knows a part of it."""
-        return f"{self._secret}/{caller.project}/{caller.request_id}"
+        return f"{self._secret}/{caller.request_scope}/{caller.request_id}"
 
     async def _store_report(self, caller: Caller, pipeline_id: str, body: str) -> commands.NewReport | None:
         return await self.pipelines.store_report(caller, pipeline_id, body) if body else None

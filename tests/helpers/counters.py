@@ -6,6 +6,7 @@ import threading
 from collections import Counter as Tally
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -120,7 +121,8 @@ async def assert_sound(counters: CounterStore) -> None:
     journal = await rows_of(counters, "journal")
     assert sorted(row["position"] for row in journal) == list(range(1, len(journal) + 1))
     assert {row["entity_id"] for row in journal} == {row["entity_id"] for row in entities}
-    requests = Tally((row["project"], row["request_id"]) for row in await rows_of(counters, "idempotency"))
+    key = itemgetter("project", "principal", "request_id")
+    requests = Tally(map(key, await rows_of(counters, "idempotency")))
     assert not [key for key, count in requests.items() if count > 1]
 
 

@@ -9,6 +9,7 @@ from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
 from pointsman.audit.stores import audit_stores
 from pointsman.client import Order
+from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.telemetry.context import new_traceparent, transition_span_id
 from pointsman.services.orchestrator.domain.run import run_id_for
@@ -45,7 +46,7 @@ async def test_every_transition_of_a_run_is_a_span_of_one_trace_with_one_root(
 async def test_a_question_that_becomes_no_run_is_one_whole_trace_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = run_id_for("local", "question")
+    run_id = run_id_for(Caller("local", "local").request_scope, "question")
     traced = Traced(run_id, new_traceparent(run_id)[3:35], "")
     async with collector() as kept:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")

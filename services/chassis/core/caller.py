@@ -1,5 +1,6 @@
 """The caller of a command: principal, project, roles, trace and idempotency key."""
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,6 +38,13 @@ class Caller:
     """The kinds of work that the principal may be handed, such as `code` or `verify`; their meaning is the context's."""
     projects: frozenset[str] = frozenset()
     """The projects that the principal has a part in, or EVERY_PROJECT."""
+
+    @property
+    def request_scope(self) -> str:
+        """What ids that derive from its request ids derive from too, so that nobody else's request has the same one."""
+        if self.request_id.startswith(ENGINE_REQUESTS):
+            return self.project
+        return f"{self.project}/{hashlib.sha256(self.principal.encode()).hexdigest()}"
 
     def may(self, capability: str) -> bool:
         """Whether the principal may be handed work of this kind."""

@@ -14,7 +14,7 @@ from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from pointsman.services.chassis.core.crash import CrashPoint, reach
 from pointsman.services.chassis.core.errors import Reason, Refusal, not_found
 from pointsman.services.chassis.core.machine import Decision, Event, Machine
-from pointsman.services.chassis.engine.changes import Change, Children, Premise, Premises, Submission
+from pointsman.services.chassis.engine.changes import AnswerKey, Change, Children, Premise, Premises, Submission
 from pointsman.services.chassis.engine.outbox import OutboxBatch, OutboxStatements
 from pointsman.services.chassis.engine.request_quota import RequestQuota
 from pointsman.services.chassis.engine.state_cache import StateCache
@@ -82,9 +82,9 @@ class Batch(Generic[State]):
         self._outbox = OutboxBatch(parts.store, parts.shared.outbox)
         self._changes: dict[str, Change[State]] = {}
         self._premise: Premise[State] | None = None
-        self._stored_answers: dict[tuple[str, str], tuple[str, str]] = {}
+        self._stored_answers: dict[AnswerKey, tuple[str, str]] = {}
         """Fingerprint and answer of the requests that were answered by an earlier transaction."""
-        self._answers: dict[tuple[str, str], tuple[str, Any]] = {}
+        self._answers: dict[AnswerKey, tuple[str, Any]] = {}
         self._answer_rows: list[dict[str, Any]] = []
         self._journal_rows: list[dict[str, Any]] = []
         self._dwells: list[tuple[str, int]] = []
@@ -102,7 +102,7 @@ class Batch(Generic[State]):
             attach = parts.children.load(connection, commands) if parts.children else None
             if parts.premises is not None:
                 self._premise = parts.premises(connection, [item.command for item in self._items])
-        self._stored_answers = {(row[0], row[1]): (row[2], row[3]) for row in answers.fetchall()}
+        self._stored_answers = {AnswerKey(*row[:3]): (row[3], row[4]) for row in answers.fetchall()}
         for row in map(EntityRow._make, found.fetchall()):
             self._changes[row.entity_id] = self._loaded(row)
         self._outbox.load(connection, self._items)
@@ -134,7 +134,7 @@ class Batch(Generic[State]):
 
     def _previous_answer(self, item: Submission) -> Any:
         """The first answer to this request_id, or the refusal to use it for another request."""
-        stored = self._stored_answers.get(item.key)
+        stored = self._stored_answer(item)
         if stored is not None:
             fingerprint, text = stored
             if fingerprint != item.caller.fingerprint:
@@ -145,6 +145,14 @@ class Batch(Generic[State]):
             fingerprint, answer = self._answers[item.key]
             return answer if fingerprint == item.caller.fingerprint else _reused(item)
         return _NOT_ANSWERED
+
+    def _stored_answer(self, item: Submission) -> tuple[str, str] | None:
+        """Fingerprint and answer of the caller's record; one that nobody is named in counts for the same request only."""
+        stored = self._stored_answers.get(item.key)
+        if stored is not None:
+            return stored
+        nobodys = self._stored_answers.get(item.key._replace(principal=""))
+        return nobodys if nobodys is not None and nobodys[0] == item.caller.fingerprint else None
 
     def _decide(self, item: Submission) -> Any:
         """Let the machine decide a new command, and collect what follows from it."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -18,6 +18,14 @@ TransitionKey = tuple[str, str, int]
 """A transition by its trace context, its entity and its seq."""
 
 
+class AnswerKey(NamedTuple):
+    """Names an idempotency record: each principal has request ids of its own."""
+
+    project: str
+    principal: str
+    request_id: str
+
+
 @dataclass(slots=True)
 class Submission:
     """A command with its caller and with the effect or timer that it acknowledges."""
@@ -29,9 +37,9 @@ class Submission:
     """The last transition that it led to; set only while spans are exported."""
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> AnswerKey:
         """The key of its idempotency record."""
-        return self.caller.project, self.caller.request_id
+        return AnswerKey(self.caller.project, self.caller.principal, self.caller.request_id)
 
 
 @dataclass(slots=True)

@@ -50,7 +50,11 @@ def delete_entities(connection: Connection, store: Store, entity_ids: Sequence[s
 def find_answer(connection: Connection, store: Store, caller: Caller, expected: Any) -> Any:
     """What this request was answered before; a refusal if its id was used for another one, None if it is new."""
     table = store.tables.idempotency
-    mine = (table.c.request_id == caller.request_id, table.c.project == caller.project)
+    mine = (
+        table.c.request_id == caller.request_id,
+        table.c.project == caller.project,
+        table.c.principal == caller.principal,
+    )
     row = connection.execute(select(table.c.fingerprint, table.c.answer).where(*mine)).first()
     if row is None:
         return None

@@ -106,7 +106,7 @@ def _on_postgresql(store: Store) -> Callable[[Connection, Sequence[dict[str, Any
 def find_answers(store: Store) -> PreparedStatement:
     """The stored answers of request ids."""
     table = store.tables.idempotency
-    columns = (table.c.project, table.c.request_id, table.c.fingerprint, table.c.answer)
+    columns = (table.c.project, table.c.principal, table.c.request_id, table.c.fingerprint, table.c.answer)
     return PreparedStatement(store.database, select(*columns).where(any_of(store.database, table.c.request_id)))
 
 

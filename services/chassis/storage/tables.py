@@ -134,7 +134,7 @@ def _idempotency(metadata: MetaData) -> Table:
         Column("command", String(64), nullable=False),
         Column("answer", PACKED, nullable=False),
         Column("at_us", BigInteger, nullable=False),
-        Column("principal", Text, nullable=False),
+        Column("principal", Text, primary_key=True),
         Index("idempotency_by_principal", "project", "principal"),
     )
 

@@ -241,6 +241,9 @@ class RunState:
     """Whether a question was open when the batch began."""
 
 
-def run_id_for(project: str, request_id: str) -> str:
-    """The same request names the same run, however often it is sent: the router keeps its decision under this id."""
-    return f"run_{hashlib.sha256(f'{project}/{request_id}'.encode()).hexdigest()[:26]}"
+def run_id_for(scope: str, request_id: str) -> str:
+    """The same request names the same run, however often it is sent: the router keeps its decision under this id.
+
+    The scope is that of the caller's requests; a run that the service itself starts has its project for one.
+    """
+    return f"run_{hashlib.sha256(f'{scope}/{request_id}'.encode()).hexdigest()[:26]}"

@@ -38,8 +38,8 @@ class LandingServicer(PredictionServicer):
         _require_branch(terms.target)
         if terms.stack and terms.way is not Way.PULL_REQUEST:
             raise invalid_field("terms.stack", "a stack is one of pull requests; say LANDING_WAY_PULL_REQUEST too")
-        entry_id = entry_id_for(caller.project, run.run_id, terms, request.request_id)
         queue_id = terms.queue_id(caller.project)
+        entry_id = entry_id_for(caller.request_scope, run.run_id, queue_id, request.request_id)
         command = commands.Enqueue(entry_id, queue_id, terms, decode.landing.work_of(run))
         in_trace = replace(caller, traceparent=run.order.traceparent or caller.traceparent)
         answer = await self._entries.ledger.submit(in_trace, command)

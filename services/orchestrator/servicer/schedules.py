@@ -28,7 +28,7 @@ class ScheduleServicer:
     async def CreateSchedule(self, request: pb.CreateScheduleRequest, caller: Caller) -> pb.CreateScheduleResponse:
         """Begin to start runs at times."""
         spec, template = decode.schedules.spec(request.spec), decode.schedules.template(request.order)
-        schedule_id = schedule_id_for(caller.project, request.request_id)
+        schedule_id = schedule_id_for(caller.request_scope, request.request_id)
         await self._submit.rehearse(decode.schedules.order_of(template, schedule_id, request.request_id), caller)
         command = commands.Create(schedule_id, caller.project, spec, template, caller.principal, self._limit)
         return pb.CreateScheduleResponse(schedule=await self._changed(command, caller))

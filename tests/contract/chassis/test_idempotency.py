@@ -7,10 +7,11 @@ from datetime import datetime
 import msgspec
 import pytest
 
-from pointsman.services.chassis.core.caller import engine_caller
+from pointsman.services.chassis.core.caller import Caller, Role, engine_caller
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.machine import Decision
 from pointsman.services.chassis.engine.ledger import Ledger
+from pointsman.services.chassis.engine.retention import forget_run
 from tests.helpers.counter import CEILING, MACHINE, Add, Answer, Counter
 from tests.helpers.counters import a_caller, assert_sound, in_one_batch, journal_of, opened, rows_of, state_of
 
@@ -63,6 +64,44 @@ async def test_another_project_may_use_the_same_request_id(database_url: str) ->
             counters.ledger.submit(caller, Add(name, 1)) for caller, name in zip(both, ("c1", "c2"), strict=True)
         ]
         assert await in_one_batch(counters.store, commands) == [Answer(6, 6), Answer(7, 7)]
+
+
+def asks(principal: str, request_id: str, role: Role = Role.OPERATOR) -> Caller:
+    """Somebody with a request of their own."""
+    return Caller(principal, "local", frozenset({role}), request_id=request_id, fingerprint="same")
+
+
+@pytest.mark.parametrize("principals", [("alice", "mallory"), ("coder/box-1", "coder/box-2"), ("coder", "coder/coder")])
+async def test_a_request_id_is_nobody_elses_whoever_used_it_first(
+    database_url: str, principals: tuple[str, str]
+) -> None:
+    async with opened(database_url) as counters:
+        apart = [await counters.ledger.submit(asks(name, "r1"), Add("c1", 1)) for name in principals]
+        assert apart == [Answer(1, 1), Answer(2, 2)], "neither is refused, and neither reads the other's answer"
+        together = [counters.ledger.submit(asks(name, "r2"), Add("c1", 1)) for name in principals]
+        assert await in_one_batch(counters.store, together) == [Answer(3, 3), Answer(4, 4)]
+    async with opened(database_url) as counters:
+        again = [
+            await counters.ledger.submit(asks(name, request_id), Add("c1", 1))
+            for request_id in ("r1", "r2")
+            for name in principals
+        ]
+        assert again == [Answer(1, 1), Answer(2, 2), Answer(3, 3), Answer(4, 4)], "each has its own answer"
+        await assert_sound(counters)
+
+
+async def test_a_principal_that_comes_back_with_other_rights_is_still_answered_once(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        first = await counters.ledger.submit(asks("alice", "r1"), Add("c1", 1))
+        assert await counters.ledger.submit(asks("alice", "r1", Role.ADMIN), Add("c1", 1)) == first
+
+
+async def test_what_is_no_command_has_an_answer_for_each_principal_too(database_url: str) -> None:
+    async with opened(database_url) as counters:
+        for name, run_id in (("alice", "run_1"), ("mallory", "run_2"), ("alice", "run_1")):
+            caller = replace(asks(name, "r1"), fingerprint=run_id)
+            assert await forget_run(counters.store, caller, run_id, lambda row: True) == 0
+        assert len(await rows_of(counters, "idempotency")) == 2
 
 
 async def test_a_refused_request_may_be_sent_again(database_url: str) -> None:

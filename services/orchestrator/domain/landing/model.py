@@ -218,9 +218,9 @@ class Entry:
         return self.links[-1] if self.links and not self.links[-1].outcome else None
 
 
-def entry_id_for(project: str, run_id: str, terms: Terms, request_id: str) -> str:
-    """The same request names the same entry, however often it is sent."""
-    key = "\0".join((project, run_id, terms.queue_id(project), request_id))
+def entry_id_for(scope: str, run_id: str, queue_id: str, request_id: str) -> str:
+    """The same request names the same entry, however often its caller sends it."""
+    key = "\0".join((scope, run_id, queue_id, request_id))
     return f"entry_{hashlib.sha256(key.encode()).hexdigest()[:26]}"
 
 

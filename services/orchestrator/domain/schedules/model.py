@@ -77,9 +77,9 @@ class Schedule:
         return bool(self.live_run_ids or self.starting or self.backlog)
 
 
-def schedule_id_for(project: str, request_id: str) -> str:
-    """The same request names the same schedule, however often it is sent."""
-    return f"schedule_{hashlib.sha256(f'{project}/{request_id}'.encode()).hexdigest()[:26]}"
+def schedule_id_for(scope: str, request_id: str) -> str:
+    """The same request names the same schedule, however often its caller sends it."""
+    return f"schedule_{hashlib.sha256(f'{scope}/{request_id}'.encode()).hexdigest()[:26]}"
 
 
 def start_key(schedule_id: str, nominal_at: datetime) -> str:
