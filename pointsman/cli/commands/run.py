@@ -35,6 +35,7 @@ from pointsman.cli.options.order_options import (
     IncludeChangesOption,
     LenientOption,
     RequireOption,
+    TagOption,
     TaskArgument,
     TasksOption,
     TestsMayChangeOption,
@@ -143,6 +144,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
     require: RequireOption = None,
     tests_may_change: TestsMayChangeOption = False,
     tasks: TasksOption = None,
+    tag: TagOption = "",
     include_changes: IncludeChangesOption = False,
     session: Annotated[str, typer.Option(help="Runs of one session conflict with each other; default: its own.")] = "",
     resume: Annotated[Resume | None, typer.Option(help="Unfinished work; default: ask on a terminal, else no.")] = None,
@@ -168,7 +170,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter per option
         resume=_RESUMES[resume or (Resume.ASK if sys.stdin.isatty() else Resume.NO)],
         as_action=action, lenient=lenient, barrier_timeout_seconds=parse_barrier_timeout(barrier_timeout),
     )  # fmt: skip
-    own = PlanReview(approve=True, given=plan_from_file(tasks)) if tasks is not None else None
+    own = PlanReview(approve=True, given=plan_from_file(tasks, tag)) if tasks is not None else None
     roles = {"planner": planner, "researcher": researcher, "coder": coder, "reviewer": reviewer}
     crew = CrewOptions(agent, command, roles, parallel, solo, share, tuple(env or ()), tuple(read or ()), best_of)
     options = RunOptions(order, repo, crew, include_changes, as_json, not detach, not no_baseline, terms, verbose, own)

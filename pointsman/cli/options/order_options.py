@@ -79,4 +79,7 @@ TasksOption = Annotated[
         dir_okay=False,
     ),
 ]
+TagOption = Annotated[
+    str, typer.Option("--tag", help="Which list of a tasks.json of task-master to take; default: master.")
+]
 IncludeChangesOption = Annotated[bool, typer.Option("--include-changes", help="Start from uncommitted changes too.")]

@@ -12,9 +12,9 @@ from pointsman.services.workflow.formats.tasks_reader import read_any
 MOST_TASKS = 256
 
 
-def plan_from_file(file: Path) -> Plan:
-    """The open tasks of a file as a plan; ends the command with every problem by its place."""
-    found = read_any(read_text(str(file)))
+def plan_from_file(file: Path, tag: str = "") -> Plan:
+    """The open tasks of a file as a plan; ends the command with every problem by its line."""
+    found = read_any(read_text(str(file)), tag)
     if found.problems:
         problems = "; ".join(problem.description for problem in found.problems[:10])
         fail_usage(f"--tasks {file}: {problems}")

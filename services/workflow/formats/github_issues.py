@@ -4,15 +4,24 @@ Sub-issues come before their parent, `blockedBy` before the blocked one; an open
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pointsman.services.chassis.core.errors import Violation
 from pointsman.services.workflow.domain.commands import PlannedTask
 from pointsman.services.workflow.domain.enums import TaskStatus
 from pointsman.services.workflow.domain.tasks import TaskSpec
-from pointsman.services.workflow.formats.tasks_file import MAX_NAME, TasksFile, records_of, split_text, text_of, unique
+from pointsman.services.workflow.formats.json_places import JsonPlaces
+from pointsman.services.workflow.formats.tasks_file import (
+    MAX_NAME,
+    Problems,
+    TasksFile,
+    records_of,
+    split_text,
+    text_of,
+    unique,
+)
 
+WAY_OUT = "add --json number,title,body,state,labels,blockedBy,subIssues,parent to `gh issue list`"
 NOT_DONE = frozenset({"NOT_PLANNED", "DUPLICATE"})
 PRIORITY = re.compile(r"(?:priority[:/ ]*)?p([0-4])", re.IGNORECASE)
 
@@ -22,20 +31,32 @@ def is_github(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(one, Mapping) and "number" in one for one in value)
 
 
-def read_github(value: list[Any]) -> TasksFile:
-    """Read as far as possible, with every problem by its place in the list."""
-    problems, issues, places = [], [], []
-    for place, one in enumerate(value):
-        where = f"markdown[{place}]"
-        if not isinstance(one, Mapping) or not isinstance(one.get("number"), int) or not text_of(one, "title"):
-            way_out = "add --json number,title,body,state,labels,blockedBy,subIssues,parent to `gh issue list`"
-            problems.append(Violation(where, f"an issue has a number and a title; {way_out}"))
-            continue
-        issues.append(one)
-        places.append(where)
+def read_github(value: list[Any], text: str) -> TasksFile:
+    """Read as far as possible, with every problem by its line and field."""
+    places, problems, issues, lines = JsonPlaces(text), Problems(), [], []
+    for index, one in enumerate(value):
+        wrong = list(_wrong_fields(one))
+        for field, message in wrong:
+            problems.add(places.line((index, field)), f"{field}: {message}; {WAY_OUT}")
+        if not wrong:
+            issues.append(one)
+            lines.append(f"markdown:{places.line((index,))}")
     known = {int(one["number"]) for one in issues}
     tasks = tuple(_planned(one, known) for one in issues)
-    return TasksFile(tasks, tuple(places), tuple(problems), from_tracker=True)
+    return TasksFile(tasks, tuple(lines), tuple(problems.found), from_tracker=True)
+
+
+def _wrong_fields(issue: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(issue, Mapping):
+        yield "number", "an issue is an object with a number and a title"
+        return
+    if not _is_number(issue):
+        yield "number", "an issue has a number"
+    if not text_of(issue, "title"):
+        yield "title", "an issue has a title"
+    for field in ("subIssues", "blockedBy", "labels"):
+        if not isinstance(issue.get(field) or [], list | Mapping):
+            yield field, "is a list"
 
 
 def _planned(issue: Mapping[str, Any], known: set[int]) -> PlannedTask:
@@ -71,7 +92,7 @@ def _status(issue: Mapping[str, Any], *, blocked: bool) -> TaskStatus:
 
 
 def _is_number(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("number"), int)
+    return isinstance(record.get("number"), int) and not isinstance(record.get("number"), bool)
 
 
 def _is_closed(record: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from pointsman.services.workflow.domain.commands import PlannedTask
 MAX_NAME = 500
 MAX_REQUIREMENT = 4000
 MAX_ACTION = 2000
+MAX_PROBLEMS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,9 @@ class Problems:
     found: list[Violation] = field(default_factory=list)
 
     def add(self, line: int, message: str) -> None:
-        """Add a problem."""
-        self.found.append(Violation(f"markdown:{line}", f"line {line}: {message}"))
+        """Add a problem; a hundred are enough to begin with."""
+        if len(self.found) < MAX_PROBLEMS:
+            self.found.append(Violation(f"markdown:{line}", f"line {line}: {message}"))
 
 
 def text_of(record: Mapping[str, Any], name: str) -> str:

@@ -23,25 +23,34 @@ FORMATS = (
 )
 
 
-def read_any(text: str) -> TasksFile:
-    """The tasks of a file, whose format is recognised by its content."""
+def read_any(text: str, tag: str = "") -> TasksFile:
+    """The tasks of a file, whose format is recognised by its content; a tag is one of task-master's."""
+    if tag and _task_master(text) is None:
+        return TasksFile((), (), (Violation("tag", "only task-master's tasks.json has tags; leave --tag out"),))
     if text.lstrip()[:1] in ("[", "{"):
-        return _read_json(text)
+        return _read_json(text, tag)
     if not has_tasks(text) and is_spec_kit(text):
         return read_spec_kit(text)
     return read_file(text)
 
 
-def with_statuses(text: str, statuses: Mapping[str, TaskStatus]) -> str:
-    """The file with the state of each task; refused where the format has none that we write."""
-    if is_beads(text):
-        return write_beads(text, statuses)
-    if not has_tasks(text) and is_spec_kit(text):
-        return write_spec_kit(text, statuses)
+def with_statuses(text: str, statuses: Mapping[str, TaskStatus], tag: str = "") -> tuple[str, int]:
+    """The file with the state of each task, and how many changed; refused where the format has none that we write."""
     if (value := _task_master(text)) is not None:
-        return write_task_master(value, statuses)
+        return write_task_master(value, text, statuses, tag)
+    if tag:
+        raise invalid_field("tag", "only task-master's tasks.json has tags; leave --tag out")
+    if is_beads(text):
+        return _counted(text, write_beads(text, statuses))
+    if not has_tasks(text) and is_spec_kit(text):
+        return _counted(text, write_spec_kit(text, statuses))
     formats = "spec-kit's tasks.md, beads' issues.jsonl and task-master's tasks.json"
     raise invalid_field("file", f"states are written into {formats} only")
+
+
+def _counted(before: str, after: str) -> tuple[str, int]:
+    """With how many lines changed: one for each task."""
+    return after, sum(old != new for old, new in zip(before.splitlines(), after.splitlines(), strict=True))
 
 
 def _task_master(text: str) -> Any:
@@ -53,7 +62,7 @@ def _task_master(text: str) -> Any:
     return value if is_task_master(value) else None
 
 
-def _read_json(text: str) -> TasksFile:
+def _read_json(text: str, tag: str) -> TasksFile:
     if is_beads(text):
         return read_beads(text)
     try:
@@ -61,9 +70,9 @@ def _read_json(text: str) -> TasksFile:
     except JsonError as error:
         return _unreadable(error.problem)
     if is_github(value):
-        return read_github(value)
+        return read_github(value, text)
     if is_task_master(value):
-        return read_task_master(value)
+        return read_task_master(value, text, tag)
     return _unreadable(f"is JSON without tasks that are known here; known are {FORMATS}")
 
 

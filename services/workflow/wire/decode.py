@@ -173,11 +173,11 @@ def import_state(request: reading_pb2.ImportStateRequest, imported: Imported) ->
 
 def import_tasks(request: reading_pb2.ImportTasksRequest) -> commands.UpsertPlan:
     """The command of ImportTasks."""
-    return _plan(request.workflow_id, request.markdown)
+    return _plan(request.workflow_id, request.markdown, request.tag)
 
 
-def _plan(workflow_id: str, markdown: str) -> commands.UpsertPlan:
-    found = read_any(markdown)
+def _plan(workflow_id: str, markdown: str, tag: str = "") -> commands.UpsertPlan:
+    found = read_any(markdown, tag)
     return commands.UpsertPlan(workflow_id, tasks=found.tasks, places=found.places, unreadable=found.problems)
 
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from pointsman.cli.commands.workflow import app
 from pointsman.cli.session.constraint_checks import check, command_of
+from pointsman.services.workflow.formats.tasks_markdown import read_tasks
 from tests.contract.workflow.shells import Shell, workflow_shell
 
 DOCUMENT = {"project_id": "shop", "status": "paused", "progress": {"completed": ["T1"]}, "mine": [1, {"x": None}]}
@@ -272,3 +273,41 @@ def test_a_completed_workflow_is_loaded_with_its_tasks_beside_it(shell: Shell, t
 def test_classification_needs_no_server() -> None:
     result = CliRunner().invoke(app, ["classify", "-"], input="## T1: user api\n## T2: docs\n")
     assert [line.split()[1] for line in result.stdout.splitlines()] == ["api_spec", "-"]
+
+
+def test_a_plan_of_task_master_goes_in_again_changed_and_its_states_are_written_back(
+    shell: Shell, tmp_path: Path
+) -> None:
+    file = tmp_path / "tasks.json"
+
+    def write(*tasks: Mapping[str, object]) -> None:
+        file.write_text(json.dumps({"master": {"tasks": [{"id": 9, "title": "other"}]}, "next": {"tasks": tasks}}))
+
+    def stored() -> dict[str, tuple[str, str]]:
+        found, _ = read_tasks(shell.run("export-tasks plan").stdout)
+        return {one.spec.task_id: (one.spec.name, str(one.status)) for one in found}
+
+    first, second, third = ({"id": number, "title": f"task {number}"} for number in (1, 2, 3))
+    write(first, second)
+    for _ in range(2):
+        assert "0/2 done" in shell.run(f"import-tasks plan {file} --tag next").stdout
+    shell.run("execute plan --all")
+    shell.run("next plan")
+    in_progress = shell.run(f"import-tasks plan {file} --tag next", exits=1).stderr
+    assert "cannot be stored while 1 tasks are in progress; settle or release them" in in_progress
+    shell.run("complete plan 1")
+    write({**first, "title": "renamed too late"}, {**second, "title": "renamed"}, third)
+    for _ in range(2):
+        shell.run(f"import-tasks plan {file} --tag next")
+        assert stored() == {"1": ("task 1", "completed"), "2": ("renamed", "pending"), "3": ("task 3", "pending")}
+    no_such_tag = shell.run(f"import-tasks plan {file} --tag soon", exits=1).stderr
+    assert "'soon' is no tag of this file, which has master, next" in no_such_tag
+    before = file.read_text()
+    assert "1 tasks changed" in shell.run(f"write-back plan {file} --tag next").stdout
+    assert file.read_text() == before.replace('{"id": 1,', '{"status": "done", "id": 1,')
+    write(first, third)
+    assert "1/2 done" in shell.run(f"import-tasks plan {file} --tag next").stdout
+    assert stored() == {"1": ("task 1", "completed"), "3": ("task 3", "pending")}
+    write(third)
+    shell.run(f"import-tasks plan {file} --tag next")
+    assert list(stored()) == ["1", "3"], "what is done stays"

@@ -79,11 +79,12 @@ def test_a_box_without_an_id_among_spec_kit_tasks_is_named_by_its_line() -> None
 @pytest.mark.parametrize("before", ["[ ]", "[x]", "[X]"])
 def test_states_are_written_into_spec_kit_boxes_and_nothing_else_changes(before: str) -> None:
     text = f"# Tasks\r\n- {before} T001 One\r\n- [ ] T002 Two\r\n```\r\n- [ ] T001 code\r\n```\r\n"
-    done = with_statuses(text, {"T001": TaskStatus.COMPLETED})
+    done, changed = with_statuses(text, {"T001": TaskStatus.COMPLETED})
+    assert changed == (before == "[ ]")
     assert done == text.replace("[ ] T001 One", "[x] T001 One")
-    undone = with_statuses(text, {"T001": TaskStatus.FAILED, "T002": TaskStatus.SKIPPED})
+    undone, _ = with_statuses(text, {"T001": TaskStatus.FAILED, "T002": TaskStatus.SKIPPED})
     assert undone == text.replace(f"{before} T001 One", "[ ] T001 One").replace("[ ] T002", "[x] T002")
-    assert with_statuses(done, {"T001": TaskStatus.COMPLETED}) == done
+    assert with_statuses(done, {"T001": TaskStatus.COMPLETED}) == (done, 0)
 
 
 def issue(issue_id: str, title: str = "a title", **more: Any) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def test_a_damaged_line_of_beads_is_named_and_the_others_are_read() -> None:
 
 
 def test_states_are_written_into_the_lines_of_settled_beads_alone() -> None:
-    done = with_statuses(BEADS, {"bd-2": TaskStatus.COMPLETED, "bd-3": TaskStatus.FAILED})
+    done, _ = with_statuses(BEADS, {"bd-2": TaskStatus.COMPLETED, "bd-3": TaskStatus.FAILED})
     changed = [(old, new) for old, new in zip(BEADS.splitlines(), done.splitlines(), strict=True) if old != new]
     assert len(changed) == 1
     assert json.loads(changed[0][1]) == {**json.loads(changed[0][0]), "status": "closed"}
@@ -169,8 +170,88 @@ def test_github_issues_keep_numbers_parents_blockers_and_states() -> None:
 
 def test_an_issue_without_a_title_is_named_with_the_fields_to_ask_for() -> None:
     found = read_any('[{"number": 1, "title": "one"}, {"number": 2}]')
-    assert [problem.field for problem in found.problems] == ["markdown[1]"]
-    assert "--json number,title" in found.problems[0].description
+    assert [problem.field for problem in found.problems] == ["markdown:1"]
+    assert "line 1: title: an issue has a title; add --json number,title" in found.problems[0].description
+
+
+def said(text: str, tag: str = "") -> list[str]:
+    return [problem.description.partition(";")[0] for problem in read_any(text, tag).problems]
+
+
+def test_every_problem_of_a_list_of_github_is_named_by_its_line_and_field() -> None:
+    text = """[
+      {"number": 1, "title": "one"},
+      {"number": "2",
+       "title": ["x"],
+       "labels": 3},
+      "no issue", {"number": true, "title": "t"}
+    ]"""
+    assert said(text) == [
+        "line 3: number: an issue has a number",
+        "line 4: title: an issue has a title",
+        "line 5: labels: is a list",
+        "line 6: number: an issue is an object with a number and a title",
+        "line 6: number: an issue has a number",
+    ]
+    assert [task.spec.task_id for task in read_any(text).tasks] == ["gh-1"]
+    assert read_any(text).places == ("markdown:2",)
+
+
+BROKEN_TASK_MASTER = """{
+  "master": {"tasks": [
+    {"id": 1, "title": "with \\"quotes\\" and [, {",
+     "dependencies": "2"},
+    {"id": null,
+     "title": 5, "status": 7},
+    "no task",
+    {"id": 4, "title": "four", "dependencies": [[1]], "subtasks": [
+      {"id": 1, "title": "fine"},
+      {"id": 2}]},
+    {"id": 5, "title": "five", "subtasks": [
+      {"id": 1, "title": "fine"},
+      {"id": 2}]}
+  ]},
+  "next": {"tasks": [{"id": 1, "title": "later"}]}
+}"""
+
+
+def test_every_problem_of_task_master_is_named_by_its_line_and_field() -> None:
+    assert said(BROKEN_TASK_MASTER) == [
+        "line 4: dependencies: is a list of ids",
+        "line 5: id: a task has an id, which is a number or a text",
+        "line 6: title: a task has a title, which is a text",
+        "line 6: status: is a text such as pending or done",
+        "line 7: a task is an object with an id and a title",
+        "line 8: dependencies: has something that is no id: a number or a text",
+        "line 13: title: a task has a title, which is a text",
+    ]
+    assert [task.spec.task_id for task in read_any(BROKEN_TASK_MASTER).tasks] == ["5.1", "5"]
+
+
+def test_a_hostile_list_has_a_hundred_problems_and_no_more() -> None:
+    assert len(said('{"tasks": [' + "1," * 20_000 + "1]}")) == 100
+
+
+def test_a_tag_of_task_master_is_chosen_and_a_wrong_one_lists_those_that_are_there() -> None:
+    assert [task.spec.name for task in read_any(BROKEN_TASK_MASTER, "next").tasks] == ["later"]
+    assert said(BROKEN_TASK_MASTER, "soon") == ["'soon' is no tag of this file, which has master, next"]
+    without = '{"b": {"tasks": []}, "a": {"tasks": [{"id": 1, "title": "t"}]}}'
+    assert read_any(without).problems[0].description.endswith("name one that it has with --tag: a, b")
+    assert said(without, "b") == ["line 1: there is no task below the tag 'b'"]
+    assert [task.spec.task_id for task in read_any('{"a": {"tasks": [{"id": 1, "title": "t"}]}}').tasks] == ["1"]
+    for other in (GITHUB, BEADS, "## T1: One\n"):
+        assert said(other, "next") == ["only task-master's tasks.json has tags"]
+
+
+def test_states_are_written_into_one_tag_of_task_master_and_nothing_else_changes() -> None:
+    text = """{"a": {"tasks": [{"id": 1, "title": "t", "status" :"pending" }]},
+	"b": {"tasks": [{"id": 1, "title": "t", "subtasks": [{ "id": 1, "title": "s", "status": "in-progress"}]}]}}"""
+    done = {"1": TaskStatus.COMPLETED, "1.1": TaskStatus.SKIPPED}
+    expected = text.replace('[{"id": 1, "title": "t", "sub', '[{"status": "done", "id": 1, "title": "t", "sub')
+    assert with_statuses(text, done, "b") == (expected.replace("in-progress", "cancelled"), 2)
+    assert with_statuses(text, done, "a") == (text.replace("pending", "done"), 1)
+    with pytest.raises(Refusal, match="'c' is no tag of this file, which has a, b"):
+        with_statuses(text, done, "c")
 
 
 TASK_MASTER = {

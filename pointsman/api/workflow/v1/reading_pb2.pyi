@@ -501,22 +501,26 @@ class ImportTasksRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     WORKFLOW_ID_FIELD_NUMBER: _builtins.int
     MARKDOWN_FIELD_NUMBER: _builtins.int
+    TAG_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     workflow_id: _builtins.str
     """The workflow; created when there is none."""
     markdown: _builtins.str
     """The text of tasks.md."""
+    tag: _builtins.str
+    """Which list of task-master's tasks.json; empty means `master`. No other format has any."""
     def __init__(
         self,
         *,
         request_id: _builtins.str = ...,
         workflow_id: _builtins.str = ...,
         markdown: _builtins.str = ...,
+        tag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["markdown", b"markdown", "request_id", b"request_id", "workflow_id", b"workflow_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["markdown", b"markdown", "request_id", b"request_id", "tag", b"tag", "workflow_id", b"workflow_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -9,6 +9,7 @@ import typer
 from pointsman.api.common.v1 import common_pb2
 from pointsman.api.workflow.v1 import reading_pb2
 from pointsman.cli.options.input_files import read_text
+from pointsman.cli.options.order_options import TagOption
 from pointsman.cli.render.output_files import write_file
 from pointsman.cli.session.workflow_client import (
     AsJson,
@@ -64,7 +65,9 @@ def export_state(
     _write(answer.state_json, output)
 
 
-def import_tasks(workflow_id: PlanId = "", file: File = "-", server: Server = "", as_json: AsJson = False) -> None:
+def import_tasks(
+    workflow_id: PlanId = "", file: File = "-", tag: TagOption = "", server: Server = "", as_json: AsJson = False
+) -> None:
     """Import a file of tasks as the plan of a workflow; a new one is created.
 
     The format is recognised by the content: our tasks.md, spec-kit's tasks.md, beads' issues.jsonl, `gh issue list --json …`, task-master's tasks.json.
@@ -73,7 +76,9 @@ def import_tasks(workflow_id: PlanId = "", file: File = "-", server: Server = ""
     markdown = read_text(file)
     if not markdown.strip():
         raise typer.BadParameter("there are no tasks to import: the file, or standard input, is empty")
-    request = reading_pb2.ImportTasksRequest(request_id=new_nonce(), workflow_id=workflow_id, markdown=markdown)
+    request = reading_pb2.ImportTasksRequest(
+        request_id=new_nonce(), workflow_id=workflow_id, markdown=markdown, tag=tag
+    )
     answer = ask(server, lambda stub: stub.ImportTasks(request))
     say(answer, as_json, progress_line(answer.progress))
 
@@ -86,14 +91,14 @@ def export_tasks(
     _write(json.dumps({"markdown": markdown}, ensure_ascii=False) + "\n" if as_json else markdown, output)
 
 
-def write_back(workflow_id: WorkflowId, file: PlanFile, server: Server = "", as_json: AsJson = False) -> None:
-    """Write the states of tasks into the file that they came from: spec-kit's tasks.md or beads' issues.jsonl."""
+def write_back(
+    workflow_id: WorkflowId, file: PlanFile, tag: TagOption = "", server: Server = "", as_json: AsJson = False
+) -> None:
+    """Write the states of tasks into the file that they came from: spec-kit's, beads' or task-master's."""
     before = read_text(str(file))
     whole = ask(server, lambda stub: whole_workflow(stub, workflow_id))
-    after = with_statuses(
-        before, {task.spec.task_id: TaskStatus(task_status_name(task.status)) for task in whole.tasks}
-    )
-    changed = sum(old != new for old, new in zip(before.splitlines(), after.splitlines(), strict=True))
+    statuses = {task.spec.task_id: TaskStatus(task_status_name(task.status)) for task in whole.tasks}
+    after, changed = with_statuses(before, statuses, tag)
     if changed:
         write_file(file, after)
     print(json.dumps({"file": str(file), "changed": changed}) if as_json else f"{file}: {changed} tasks changed")
