@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pointsman.services.chassis.core.caller import engine_caller
-from pointsman.services.chassis.core.clock import to_us
+from pointsman.services.chassis.core.clock import from_us, to_us
 from pointsman.services.chassis.core.errors import Reason, Refusal
 from pointsman.services.chassis.core.ids import new_id
 from pointsman.services.chassis.engine.deliveries import FiredTimer, PendingEffect
@@ -23,6 +23,7 @@ from pointsman.services.orchestrator.domain.enums import Call, Capability, Resum
 from pointsman.services.orchestrator.domain.landing import commands as landing
 from pointsman.services.orchestrator.domain.landing.machine import START_LINK, StartLink
 from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE
+from pointsman.services.orchestrator.domain.limit_events import AccountPaused, WorkTakenUp
 from pointsman.services.orchestrator.domain.model import Order
 from pointsman.services.orchestrator.domain.run import run_id_for
 from pointsman.services.orchestrator.domain.schedules.machine import NEXT, START_RUN, StartRun
@@ -208,17 +209,34 @@ class Engine:
                 if (row.assignment_id, row.epoch) not in reported:
                     await self._tell_of_lost_lease(row)
             reported = {(row.assignment_id, row.epoch) for row in lost}
+            await self.tell_of_limits()
             await asyncio.sleep(self._settings.sweep_seconds)
 
     async def _tell_of_lost_lease(self, row: Any) -> None:
-        """Once for each lease: the idempotency key is the lease; a run that is gone by now does not matter."""
-        caller = engine_caller(row.project, row.traceparent, f"lose:{row.assignment_id}:{row.epoch}")
         command = commands.LoseLease(row.entity_id, row.assignment_id, row.agent_id, row.attempt)
+        await self._tell_of_lease(row, f"lose:{row.assignment_id}:{row.epoch}", command)
+
+    async def _tell_of_lease(self, row: Any, request_id: str, command: Any) -> None:
+        """Once for each lease, which the idempotency key names; a run that is gone by now does not matter."""
         try:
-            await self._store.ledger.submit(caller, command)
+            await self._store.ledger.submit(engine_caller(row.project, row.traceparent, request_id), command)
         except Refusal as refusal:
             if refusal.reason not in _GONE:
                 raise
+
+    async def tell_of_limits(self) -> None:
+        """Tell runs which work rests because of a provider's limit, and who took it up; a crash in between tells the same again."""
+        limited = self._store.accounts.limited
+        for row in await self._store.store.database.read(limited.untold):
+            key, named = f"{row.assignment_id}:{row.epoch}", (row.entity_id, row.assignment_id)
+            if not row.reported:
+                until = from_us(row.until_us)
+                paused = AccountPaused(row.assignment_id, row.agent_id, row.account, until, row.kind, row.reason)
+                await self._tell_of_lease(row, f"rest:{key}", commands.NoteLimit(*named, paused))
+            if row.taken_epoch:
+                taken = WorkTakenUp(row.assignment_id, row.taken_agent, row.taken_account, row.account)
+                await self._tell_of_lease(row, f"take:{key}", commands.NoteLimit(*named, taken))
+            await self._store.store.write(lambda connection: limited.reported(connection, row))  # noqa: B023
 
     async def retention(self) -> None:
         """Forget runs that ended long ago, in all four stores, this one last."""

@@ -102,6 +102,16 @@ def _held_back(event: journal.BudgetHeld) -> Iterator[Line]:
         yield Line(f"{what} waits: the work that runs holds the rest of the budget ({event.what})", "yellow")
 
 
+def _paused(event: journal.AccountPaused) -> Iterator[Line]:
+    limit = f"{event.kind.lower()}: {shortened(event.reason)}"
+    yield Line(f"{event.account} rests until {event.until} ({limit}); no attempt of {event.agent_id} counts", "yellow")
+
+
+def _taken_up(event: journal.WorkTakenUp) -> Iterator[Line]:
+    why = "the limit is over" if event.account == event.rested else f"{event.rested} rests"
+    yield Line(f"{event.agent_id} goes on: {why}", "yellow")
+
+
 def _risks(event: journal.RisksNoted) -> Iterator[Line]:
     for risk in event.risks:
         yield Line(f"risk: {risk.statement}", "yellow")
@@ -123,4 +133,6 @@ _IN_WORDS: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "assignment_ended": _ended,
     "lease_lost": _lost_lease,
     "budget_held": _held_back,
+    "account_paused": _paused,
+    "work_taken_up": _taken_up,
 }

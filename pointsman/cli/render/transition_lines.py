@@ -110,6 +110,18 @@ def _held_back(event: journal.BudgetHeld) -> Iterator[Line]:
         yield Line(f"  {what} waits: the work that runs holds the rest of the budget ({event.what})", "yellow")
 
 
+def _paused(event: journal.AccountPaused) -> Iterator[Line]:
+    limit = f"{event.kind.lower()}: {shortened(event.reason)}"
+    yield Line(
+        f"  {event.account} rests until {event.until} ({limit}); no attempt of {event.agent_id} counts", "yellow"
+    )
+
+
+def _taken_up(event: journal.WorkTakenUp) -> Iterator[Line]:
+    why = "the limit is over" if event.account == event.rested else f"{event.rested} rests"
+    yield Line(f"  {event.agent_id} goes on: {why}", "yellow")
+
+
 def _risks(event: journal.RisksNoted) -> Iterator[Line]:
     for risk in event.risks:
         yield Line(f"  risk  {risk.statement}", "yellow")
@@ -144,6 +156,8 @@ _LINES_OF_EVENT: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "assignment_ended": _ended,
     "lease_lost": _lost_lease,
     "budget_held": _held_back,
+    "account_paused": _paused,
+    "work_taken_up": _taken_up,
     "stage_failed": _stage_failed,
     "work_handed_in": _worked,
     "wave_verified": _verified,

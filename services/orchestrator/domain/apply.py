@@ -10,8 +10,10 @@ from pointsman.services.orchestrator.domain import (
     contender_events,
     contenders,
     events,
+    limit_events,
     permission_events,
     permissions,
+    provider_limits,
     spending,
 )
 from pointsman.services.orchestrator.domain.enums import (
@@ -308,7 +310,8 @@ def _end(run: Run, data: events.AssignmentEnded | events.Researched) -> Run:
     left = dict(run.assignments)
     left.pop(data.assignment_id, None)
     held = tuple(item for item in run.held if item.assignment_id != data.assignment_id) if run.held else ()
-    return permissions.apply_assignment_ended(run.change(assignments=left, held=held), data.assignment_id)
+    run = provider_limits.without(run.change(assignments=left, held=held), data.assignment_id)
+    return permissions.apply_assignment_ended(run, data.assignment_id)
 
 
 def _asked(run: Run, data: events.Asked) -> Run:
@@ -374,6 +377,8 @@ _APPLY: Mapping[type, Callable[[Run, Any], Run]] = {
     contender_events.ContenderProven: contenders.apply_proven,
     contender_events.ContenderChosen: contenders.apply_chosen,
     permission_events.PermissionRequested: permissions.apply_requested,
+    limit_events.AccountPaused: provider_limits.apply_paused,
+    limit_events.WorkTakenUp: provider_limits.apply_taken_up,
     events.TaskJudged: _task_judged,
     events.WaveVerified: _wave_verified,
     events.WaveConcluded: _wave_concluded,

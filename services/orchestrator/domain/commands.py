@@ -12,6 +12,7 @@ from pointsman.services.orchestrator.domain.enums import (
     Severity,
     Verdict,
 )
+from pointsman.services.orchestrator.domain.limit_events import AccountPaused, WorkTakenUp
 from pointsman.services.orchestrator.domain.model import (
     NOTHING_SPENT,
     Budget,
@@ -295,6 +296,15 @@ class LoseLease:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteLimit:
+    """A lease went back because of a provider's limit, or the work was taken up again."""
+
+    entity_id: str
+    assignment_id: str
+    said: AccountPaused | WorkTakenUp
+
+
+@dataclass(frozen=True, slots=True)
 class Ack:
     """What every command answers: the run's state after it."""
 
@@ -341,4 +351,5 @@ ANSWERS: Mapping[type, type] = {
     CallRefused: Ack,
     ExpireAssignment: Ack,
     LoseLease: Ack,
+    NoteLimit: Ack,
 }

@@ -127,6 +127,8 @@ class InternalEvent(StrEnum):
     RISKS_NOTED = "risks_noted"
     LABELLED = "labelled"
     PERMISSION_REQUESTED = "permission_requested"
+    ACCOUNT_PAUSED = "account_paused"
+    WORK_TAKEN_UP = "work_taken_up"
 
 
 class Capability(StrEnum):

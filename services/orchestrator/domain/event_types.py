@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pointsman.services.orchestrator.domain import contender_events, events, permission_events
+from pointsman.services.orchestrator.domain import contender_events, events, limit_events, permission_events
 from pointsman.services.orchestrator.domain.enums import InternalEvent, Trigger
 
 EVENTS: Mapping[str, type] = {
@@ -10,6 +10,8 @@ EVENTS: Mapping[str, type] = {
     str(InternalEvent.SUBMITTED): events.Submitted,
     str(InternalEvent.LABELLED): events.Labelled,
     str(InternalEvent.PERMISSION_REQUESTED): permission_events.PermissionRequested,
+    str(InternalEvent.ACCOUNT_PAUSED): limit_events.AccountPaused,
+    str(InternalEvent.WORK_TAKEN_UP): limit_events.WorkTakenUp,
     str(InternalEvent.CALLED): events.Called,
     str(InternalEvent.CALL_ENDED): events.CallEnded,
     str(InternalEvent.RESUMABLES_FOUND): events.ResumablesFound,

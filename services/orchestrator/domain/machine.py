@@ -184,6 +184,12 @@ def _lose_lease(builder: DecisionBuilder, command: commands.LoseLease) -> None:
         builder.emit(events.LeaseLost(command.assignment_id, command.agent_id, command.attempt))
 
 
+def _note_limit(builder: DecisionBuilder, command: commands.NoteLimit) -> None:
+    """Record what the store did with a lease; the queue is as it has to be already."""
+    if not builder.run.ended:
+        builder.emit(command.said)
+
+
 _REPLIES: Mapping[Question, Callable[[DecisionBuilder, commands.Answer], None]] = {
     Question.RESUME: intake.answer_resume,
     Question.CONFLICT: intake.answer_switch,
@@ -210,6 +216,7 @@ _HANDLERS: Mapping[type, Callable[[DecisionBuilder, Any], Any]] = {
     commands.TimerFired: _timer_fired,
     commands.ExpireAssignment: _expire,
     commands.LoseLease: _lose_lease,
+    commands.NoteLimit: _note_limit,
     commands.CallAnswered: _call_answered,
     commands.CallRefused: _call_refused,
 }

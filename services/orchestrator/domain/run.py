@@ -52,6 +52,15 @@ class Permission:
     state: PermissionState = PermissionState.PENDING
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Until when an account rests, because its provider has a limit."""
+
+    account: str
+    until: datetime
+    kind: str
+
+
 @dataclass(slots=True)
 class Run:
     """One submitted message on its way through the machine.
@@ -87,6 +96,8 @@ class Run:
     """The most that one start used, by capability, where the budget limits tokens or cost."""
     permissions: dict[str, Permission] = field(default_factory=dict)
     """What agents at work asked for, by id, as long as their assignments last."""
+    resting: dict[str, Rest] = field(default_factory=dict)
+    """Assignments that went back because of a provider's limit, until somebody takes them up."""
     tasks: dict[str, Task] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     """The last attempt at each task when the plan was made; a task that a plan leaves out may come back in a later one."""

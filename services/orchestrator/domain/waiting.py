@@ -55,6 +55,8 @@ def waiting_for(run: Run) -> Waiting | None:
     if run.assignments:
         first = next(iter(run.assignments.values()))
         who = ", ".join(dict.fromkeys(str(item.capability).lower() for item in run.assignments.values()))
+        if len(run.resting) == len(run.assignments):
+            until = min(rest.until for rest in run.resting.values())
         return Waiting(Wait.AGENT, who, _agent_action(run), first.created_at or run.since, until)
     if run.calls:
         return Waiting(Wait.PEER, next(iter(run.calls.values())), "answer", run.since, until)
@@ -77,7 +79,9 @@ def _agent_action(run: Run) -> str:
     parts = []
     for item in run.assignments.values():
         about = " ".join(part for part in (item.task_id, item.stage or item.slot) if part)
-        parts.append(f"{str(item.purpose).lower()} {about}".strip())
+        rest = run.resting.get(item.assignment_id)
+        rests = f" ({rest.account} rests until {rest.until:%Y-%m-%d %H:%M:%S} UTC)" if rest else ""
+        parts.append(f"{str(item.purpose).lower()} {about}".strip() + rests)
     if run.held:
         parts.append(f"{len(run.held)} more when the budget has room")
     return "; ".join(parts)[:500]

@@ -124,6 +124,7 @@ class OrchestratorStore:
         for statement in self._sql.forget:
             connection.execute(statement, {"of_entity": run_id})
         self.artifacts.forget(connection, run_id)
+        self.accounts.limited.forget_of(connection, run_id)
         return True
 
     def ended_before(self, connection: Connection, before_us: int, limit: int) -> Sequence[Any]:

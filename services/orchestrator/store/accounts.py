@@ -15,6 +15,7 @@ from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.views import Pause, ProviderLimit
 from pointsman.services.orchestrator.store import tables
 from pointsman.services.orchestrator.store.agents import Agents, Holder
+from pointsman.services.orchestrator.store.limited_work import LimitedWork
 from pointsman.services.orchestrator.store.polling import PollRequest
 
 SECOND_US = 1_000_000
@@ -62,6 +63,7 @@ class Accounts:
 
     def __init__(self, store: Store, metadata: MetaData, agents: Agents) -> None:
         self._store = store
+        self.limited = LimitedWork(store, metadata)
         table = self.table = tables.account_limits(metadata)
         columns, of_agents = table.c, agents.table.c
         self._running = select(table).where(columns.until_us > bindparam("now_us"))
@@ -77,12 +79,12 @@ class Accounts:
         self._write = upsert(store.database, table, key, [name for name in columns.keys() if name not in key])  # noqa: SIM118
         self._forget = table.delete().where(columns.until_us < bindparam("oldest_us"))
 
-    def pause(self, connection: Connection, holder: Holder, limit: ProviderLimit) -> None:
-        """Pause the account that the principal's agent polled with; a pause is made longer, never shorter."""
+    def pause(self, connection: Connection, holder: Holder, limit: ProviderLimit) -> dict[str, Any] | None:
+        """Pause the account that the principal's agent polled with, longer, never shorter; who rests until when, and why."""
         named = {"project": holder.project, "agent_id": holder.agent_id, "principal": holder.principal}
         account = connection.execute(self._account, named).scalar()
         if not account:
-            return
+            return None
         now_us = to_us(self._store.database.clock.now())
         connection.execute(self._forget, {"oldest_us": now_us - FORGOTTEN_US})
         key = {"project": holder.project, "account": account}
@@ -99,6 +101,8 @@ class Accounts:
         if before is not None and before.until_us > until_us:
             row |= {"until_us": before.until_us, "kind": before.kind, "reason": before.reason}
         connection.execute(self._write, row)
+        rests = {name: row[name] for name in ("project", "account", "until_us", "kind", "reason")}
+        return {**rests, "agent_id": holder.agent_id}
 
     def paused(self, connection: Connection) -> Pauses:
         """The limits that are not over."""

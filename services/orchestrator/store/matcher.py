@@ -202,6 +202,8 @@ class AssignmentMatcher:
         if leases:
             self._sql.lease.run(connection, leases)
             self._quota.given(leases)
+            accounts = {waiter.wanted.poll_id: waiter.wanted.holder.account for waiter in able}
+            self._accounts.limited.taken(connection, leases, accounts)
 
     def _refuse_full(self, waiting: Sequence[Waiter], room: Room) -> list[Waiter]:
         """Those who may be given something; the others learn why not."""
@@ -310,8 +312,9 @@ class AssignmentMatcher:
         With a limit, the account of the agent is paused in the same commit; only a holder of a lease can do that.
         """
         held = connection.execute(self._sql.give_back, held_by(holder, key)).rowcount == 1
-        if held and limit is not None:
-            self._accounts.pause(connection, holder, limit)
+        rests = self._accounts.pause(connection, holder, limit) if held and limit is not None else None
+        if rests is not None:
+            self._accounts.limited.returned(connection, {**rests, **self._sql.named(connection, key)})
         if held:
             self._store.notify({ASSIGNMENTS})
         return held

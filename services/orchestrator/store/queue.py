@@ -12,6 +12,7 @@ from pointsman.services.chassis.storage.dialect import PreparedStatement, any_of
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.orchestrator.domain.run import MAX_ATTEMPTS
 from pointsman.services.orchestrator.store.children import LEASED, OPEN, RunChildren, holder_of, secrets_of
+from pointsman.services.orchestrator.store.polling import LeaseKey, run_of
 
 LEASE = (
     "status", "agent_id", "epoch", "attempt", "lease_until_us", "poll_id", "principal", "principal_epoch", "apart_epoch",
@@ -76,6 +77,7 @@ class Queue:
             status=OPEN, agent_id="", poll_id="", lease_until_us=0, attempt=columns.attempt - 1
         )
         self.repository = select(columns.repository_id).where(mine)
+        self._trace = select(columns.entity_id, columns.assignment_id, columns.epoch, columns.traceparent).where(mine)
         self.busy = (
             select(columns.project, func.count().label("held"))
             .where(columns.status == LEASED)
@@ -100,6 +102,11 @@ class Queue:
     def authors(self, connection: Connection, run_ids: list[str]) -> frozenset[tuple[Any, ...]]:
         """Each agent of the runs with the principal that it worked for."""
         return frozenset(self._authors.fetch(connection, {"values": bind_list(self._database, run_ids)}))
+
+    def named(self, connection: Connection, key: LeaseKey) -> dict[str, Any]:
+        """The lease, and where in the run's trace its work is."""
+        wanted = {"of_entity": run_of(key.assignment_id), "of_assignment": key.assignment_id}
+        return connection.execute(self._trace, wanted).one()._asdict()
 
     def open(self, connection: Connection, kind: Kind) -> list[Any]:
         """Open work of one kind, the most urgent first."""

@@ -122,6 +122,28 @@ def account_limits(metadata: MetaData) -> Table:
     )
 
 
+def limited_work(metadata: MetaData) -> Table:
+    """Leases that went back because of a provider's limit, until the journals of their runs tell of it."""
+    return Table(
+        "limited_work",
+        metadata,
+        Column("entity_id", String(256), primary_key=True),
+        Column("assignment_id", String(256), primary_key=True),
+        Column("epoch", BigInteger, primary_key=True),
+        Column("project", String(64), nullable=False),
+        Column("traceparent", String(64), nullable=False),
+        Column("agent_id", String(128), nullable=False),
+        Column("account", String(128), nullable=False),
+        Column("until_us", BigInteger, nullable=False),
+        Column("kind", String(16), nullable=False),
+        Column("reason", Text, nullable=False),
+        Column("reported", Integer, nullable=False),
+        Column("taken_epoch", BigInteger, nullable=False),
+        Column("taken_agent", String(128), nullable=False),
+        Column("taken_account", String(128), nullable=False),
+    )
+
+
 def artifacts(metadata: MetaData) -> Table:
     """Stored bodies, named by their content."""
     return Table(

@@ -6,7 +6,7 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-from pointsman.services.orchestrator.domain import commands, events
+from pointsman.services.orchestrator.domain import commands, events, limit_events
 from pointsman.services.orchestrator.domain.calls import CALLS
 from pointsman.services.orchestrator.domain.calls.claim_wave import NextWave
 from pointsman.services.orchestrator.domain.calls.peer_call import record_answer
@@ -49,6 +49,10 @@ from tests.unit.orchestrator.driver import ALL, NOBODY, START, outline, plan, wo
 RUN_ID, CALL_ID, WORK_ID, AGENT = "run_1", "c9", "run_1.a9", "agent"
 TIME = Budget().wall_clock_seconds
 IN_TIME, TOO_LATE = START + timedelta(seconds=TIME / 2), START + timedelta(seconds=TIME + 1)
+LIMIT_NEWS = (
+    limit_events.AccountPaused(WORK_ID, AGENT, "a/1", IN_TIME, "QUOTA", "used up"),
+    limit_events.WorkTakenUp(WORK_ID, AGENT, "b/2", "a/1"),
+)
 LIVE = tuple(state for state in State if state not in TERMINAL)
 
 
@@ -158,6 +162,8 @@ def _agents() -> Iterator[Saying]:
         yield Saying(commands.FailAssignment(RUN_ID, WORK_ID, 1, AGENT, "cannot", permanent=True), purpose=purpose)
         yield Saying(commands.ExpireAssignment(RUN_ID, WORK_ID, 1), purpose=purpose)
         yield Saying(commands.LoseLease(RUN_ID, WORK_ID, AGENT, 1), purpose=purpose)
+        for said in LIMIT_NEWS:
+            yield Saying(commands.NoteLimit(RUN_ID, WORK_ID, said), purpose=purpose)
 
 
 def _others() -> Iterator[Saying]:

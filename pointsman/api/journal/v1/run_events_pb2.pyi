@@ -68,6 +68,8 @@ class RunEvent(_message.Message):
     CONTENDER_PROVEN_FIELD_NUMBER: _builtins.int
     CONTENDER_CHOSEN_FIELD_NUMBER: _builtins.int
     PERMISSION_REQUESTED_FIELD_NUMBER: _builtins.int
+    ACCOUNT_PAUSED_FIELD_NUMBER: _builtins.int
+    WORK_TAKEN_UP_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def transitioned(self) -> Global___Transitioned:
         """The run went along a row of its table; `event` of the transition names it."""
@@ -224,6 +226,14 @@ class RunEvent(_message.Message):
     def permission_requested(self) -> Global___PermissionRequested:
         """An agent at work asks for a permission."""
 
+    @_builtins.property
+    def account_paused(self) -> Global___AccountPaused:
+        """A provider refused an agent because of a limit: its account rests."""
+
+    @_builtins.property
+    def work_taken_up(self) -> Global___WorkTakenUp:
+        """An agent goes on with work that went back because of a limit."""
+
     def __init__(
         self,
         *,
@@ -266,12 +276,14 @@ class RunEvent(_message.Message):
         contender_proven: Global___ContenderProven | None = ...,
         contender_chosen: Global___ContenderChosen | None = ...,
         permission_requested: Global___PermissionRequested | None = ...,
+        account_paused: Global___AccountPaused | None = ...,
+        work_taken_up: Global___WorkTakenUp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "permission_requested", b"permission_requested", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["account_paused", b"account_paused", "answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "permission_requested", b"permission_requested", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "work_taken_up", b"work_taken_up", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "permission_requested", b"permission_requested", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "workflow_seen", b"workflow_seen"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account_paused", b"account_paused", "answered", b"answered", "asked", b"asked", "assigned", b"assigned", "assignment_ended", b"assignment_ended", "assignment_retried", b"assignment_retried", "budget_held", b"budget_held", "confidence_set", b"confidence_set", "contender_chosen", b"contender_chosen", "contender_handed_in", b"contender_handed_in", "contender_proven", b"contender_proven", "designed", b"designed", "epic_resumed", b"epic_resumed", "epic_stored", b"epic_stored", "event", b"event", "feedback_given", b"feedback_given", "feedback_settled", b"feedback_settled", "intent_changed", b"intent_changed", "labelled", b"labelled", "lease_lost", b"lease_lost", "peer_answered", b"peer_answered", "peer_called", b"peer_called", "permission_requested", b"permission_requested", "pipeline_advanced", b"pipeline_advanced", "plan_stored", b"plan_stored", "planned", b"planned", "researched", b"researched", "resumables_found", b"resumables_found", "risks_noted", b"risks_noted", "stage_deferred", b"stage_deferred", "stage_failed", b"stage_failed", "stage_proven", b"stage_proven", "stage_reviewed", b"stage_reviewed", "submitted", b"submitted", "task_judged", b"task_judged", "transitioned", b"transitioned", "wave_claimed", b"wave_claimed", "wave_concluded", b"wave_concluded", "wave_verified", b"wave_verified", "work_handed_in", b"work_handed_in", "work_taken_up", b"work_taken_up", "workflow_seen", b"workflow_seen"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred", "contender_handed_in", "contender_proven", "contender_chosen", "permission_requested"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["transitioned", "submitted", "peer_called", "peer_answered", "resumables_found", "epic_stored", "epic_resumed", "planned", "plan_stored", "feedback_given", "feedback_settled", "researched", "designed", "workflow_seen", "wave_claimed", "pipeline_advanced", "stage_failed", "work_handed_in", "task_judged", "wave_verified", "wave_concluded", "assigned", "assignment_retried", "assignment_ended", "lease_lost", "asked", "answered", "budget_held", "intent_changed", "confidence_set", "risks_noted", "stage_reviewed", "labelled", "stage_proven", "stage_deferred", "contender_handed_in", "contender_proven", "contender_chosen", "permission_requested", "account_paused", "work_taken_up"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -1408,6 +1420,82 @@ class PermissionRequested(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PermissionRequested: _TypeAlias = PermissionRequested  # noqa: Y015
+
+@_typing.final
+class AccountPaused(_message.Message):
+    """A provider refused an agent because of a limit: its account rests, and the work went back without counting."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSIGNMENT_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    assignment_id: _builtins.str
+    """The assignment."""
+    agent_id: _builtins.str
+    """The agent."""
+    account: _builtins.str
+    """The account."""
+    until: _builtins.str
+    """Until when it rests, as RFC 3339."""
+    kind: _builtins.str
+    """What limit it is, as in orchestrator.v1.LimitKind without the prefix."""
+    reason: _builtins.str
+    """What the agent printed about it."""
+    def __init__(
+        self,
+        *,
+        assignment_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        account: _builtins.str = ...,
+        until: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "agent_id", b"agent_id", "assignment_id", b"assignment_id", "kind", b"kind", "reason", b"reason", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AccountPaused: _TypeAlias = AccountPaused  # noqa: Y015
+
+@_typing.final
+class WorkTakenUp(_message.Message):
+    """An agent goes on with work that went back because of a limit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASSIGNMENT_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    ACCOUNT_FIELD_NUMBER: _builtins.int
+    RESTED_FIELD_NUMBER: _builtins.int
+    assignment_id: _builtins.str
+    """The assignment."""
+    agent_id: _builtins.str
+    """The agent."""
+    account: _builtins.str
+    """Its account; where it is the one that rested, the limit is over."""
+    rested: _builtins.str
+    """The account that rested."""
+    def __init__(
+        self,
+        *,
+        assignment_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        account: _builtins.str = ...,
+        rested: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "agent_id", b"agent_id", "assignment_id", b"assignment_id", "rested", b"rested"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WorkTakenUp: _TypeAlias = WorkTakenUp  # noqa: Y015
 
 @_typing.final
 class Asked(_message.Message):
