@@ -1,5 +1,6 @@
 """What every suite shares: limits that follow the load, one PostgreSQL per worker, a fresh database of each kind per test."""
 
+import gc
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ import pytest_timeout
 
 from pointsman.sandbox import available_level
 from tests.helpers import portable
+from tests.helpers.engines import share_compiled_statements
 from tests.helpers.external import SERVER_VARIABLE, external_database, found_of
 from tests.helpers.limits import Limit
 from tests.helpers.loopback import trust_loopback
@@ -26,6 +28,7 @@ pytest_plugins = ["pytester"]
 trust_loopback()
 conflict_now_and_then()
 remember_migrations()
+share_compiled_statements()
 USUAL_SECONDS = 60
 SLOW_FOLDERS = {"e2e", "robustness", "scenarios"}
 INTERPRETERS = str(Path(sys.base_prefix) / "bin")
@@ -73,6 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return -float(asked.args[0] if asked else USUAL_SECONDS), SLOW_FOLDERS.isdisjoint(item.path.parts)
 
     items.sort(key=haste)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage only among what tests make, and less often: thousands of tests and modules stay to the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

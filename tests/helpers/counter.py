@@ -125,6 +125,7 @@ def apply(state: Counter | None, event: Event, _at: datetime) -> Counter:
     )
 
 
+METADATA = MetaData()
 MACHINE = Machine(
     kind="counter",
     version=1,
@@ -142,8 +143,7 @@ class CounterStore:
     """Counters, their journal, and those who were told."""
 
     def __init__(self, database: Database) -> None:
-        self.metadata = MetaData()
-        self.store = Store(database, self.metadata)
+        self.store = Store(database, METADATA)
         self.ledger = Ledger(self.store, MACHINE)
         self.journal = Journal(self.store)
         self.heard: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, event, inspect
 
 from pointsman.services.chassis.storage import alembic_upgrade
-from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.database import Database, driver_of
 from pointsman.services.chassis.storage.migrate import migrate
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
@@ -33,7 +33,7 @@ def remember_migrations() -> None:
             BY_ALEMBIC(connection, folder, version_table, revision)
         elif key in known:
             for text, parameters in known[key]:
-                connection.exec_driver_sql(text, parameters)
+                driver_of(connection).execute(text, parameters)
         else:
             with _recorded(connection) as statements:
                 BY_ALEMBIC(connection, folder, version_table)

@@ -1,13 +1,14 @@
 """Admission: refuses calls over the limit before their request is read, and gives urgent RPCs their own queue."""
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
 
 from pointsman.api.common.v1 import common_pb2
-from pointsman.services.chassis.core.errors import Reason, Refusal
+from pointsman.services.chassis.core.errors import Code, Reason, Refusal
 from pointsman.services.chassis.rpc.status import DETAILS_KEY, GRPC_CODES, status_of
 from pointsman.services.chassis.telemetry import metrics
 
@@ -54,12 +55,19 @@ def overloaded(limit: int) -> Refusal:
 
 
 def _rejecting_handler(name: str, limit: int) -> Any:
-    refusal, call_times = overloaded(limit), metrics.CallTimes(name)
-    status = status_of(refusal)
-    metadata = ((DETAILS_KEY, status.SerializeToString()),)
+    call_times = metrics.CallTimes(name)
 
     async def handle(_requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        call_times.observe(refusal.code, 0.0)
-        await context.abort(GRPC_CODES[refusal.code], status.message, metadata)
+        code, message, metadata = _rejection(limit)
+        call_times.observe(code, 0.0)
+        await context.abort(GRPC_CODES[code], message, metadata)
 
     return grpc.stream_stream_rpc_method_handler(handle)
+
+
+@cache
+def _rejection(limit: int) -> tuple[Code, str, tuple[tuple[str, bytes], ...]]:
+    """How a call over the limit ends, encoded once: there are many of them when there is little time."""
+    refusal = overloaded(limit)
+    status = status_of(refusal)
+    return refusal.code, status.message, ((DETAILS_KEY, status.SerializeToString()),)

@@ -31,8 +31,8 @@ class RowCount(NamedTuple):
 class _RowsStatement:
     """A statement that is executed for many rows."""
 
-    def __init__(self, database: Database, statement: Any) -> None:
-        self._compiled = compile_once(database, statement)
+    def __init__(self, database: Database, build: Callable[[], Any]) -> None:
+        self._compiled = compile_once(database, build)
         self._as_json = database.is_postgresql
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -49,8 +49,8 @@ class _RowsStatement:
 class _ChunkedInsert:
     """A multi-row INSERT on SQLite."""
 
-    def __init__(self, database: Database, statement: Any) -> None:
-        self._compiled = compile_once(database, statement)
+    def __init__(self, database: Database, build: Callable[[], Any]) -> None:
+        self._compiled = compile_once(database, build)
         self._texts: dict[int, str] = {}
 
     def _text(self, count: int) -> str:
@@ -91,10 +91,14 @@ def _chunks(count: int) -> Iterator[tuple[int, int]]:
 
 def insert_rows(database: Database, table: Table, computed: Computed | None = None) -> _RowsStatement | _ChunkedInsert:
     """Insert rows given by column name."""
-    values = _values(database, table, computed or {})
-    if not database.is_postgresql:
-        return _ChunkedInsert(database, table.insert().values(values))
-    return _RowsStatement(database, table.insert().from_select(list(values), select(*values.values())))
+
+    def build() -> Any:
+        values = _values(database, table, computed or {})
+        if not database.is_postgresql:
+            return table.insert().values(values)
+        return table.insert().from_select(list(values), select(*values.values()))
+
+    return _RowsStatement(database, build) if database.is_postgresql else _ChunkedInsert(database, build)
 
 
 def upsert_rows(
@@ -108,27 +112,36 @@ def upsert_rows(
         values = {name: statement.excluded[name] for name in names}
         return statement.on_conflict_do_update(index_elements=list(key), set_=values, where=where)
 
-    values = _values(database, table, {})
-    if not database.is_postgresql:
-        return _ChunkedInsert(database, changing(sqlite.insert(table).values(values)))
-    from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415 - SQLite does without it
+    def build() -> Any:
+        values = _values(database, table, {})
+        if not database.is_postgresql:
+            return changing(sqlite.insert(table).values(values))
+        from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415 - SQLite does without it
 
-    return _RowsStatement(database, changing(insert(table).from_select(list(values), select(*values.values()))))
+        return changing(insert(table).from_select(list(values), select(*values.values())))
+
+    return _RowsStatement(database, build) if database.is_postgresql else _ChunkedInsert(database, build)
 
 
 def update_rows(database: Database, table: Table, key: Mapping[str, str], changed: Sequence[str]) -> _RowsStatement:
     """Update columns of the rows whose key columns equal the given values of each row."""
-    value = _reader(database, table, [*key.values(), *changed], dict(zip(key.values(), key, strict=True)))
-    matches = [table.c[name] == value(given) for name, given in key.items()]
-    return _RowsStatement(database, table.update().where(*matches).values({name: value(name) for name in changed}))
+
+    def build() -> Any:
+        value = _reader(database, table, [*key.values(), *changed], dict(zip(key.values(), key, strict=True)))
+        matches = [table.c[name] == value(given) for name, given in key.items()]
+        return table.update().where(*matches).values({name: value(name) for name in changed})
+
+    return _RowsStatement(database, build)
 
 
 def delete_rows(database: Database, table: Table, key: Mapping[str, str]) -> _RowsStatement:
     """Delete the rows whose key columns equal the given values of each row."""
-    value = _reader(database, table, list(key.values()), dict(zip(key.values(), key, strict=True)))
-    return _RowsStatement(
-        database, table.delete().where(*[table.c[name] == value(given) for name, given in key.items()])
-    )
+
+    def build() -> Any:
+        value = _reader(database, table, list(key.values()), dict(zip(key.values(), key, strict=True)))
+        return table.delete().where(*[table.c[name] == value(given) for name, given in key.items()])
+
+    return _RowsStatement(database, build)
 
 
 def _values(database: Database, table: Table, computed: Computed) -> dict[str, Any]:

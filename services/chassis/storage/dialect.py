@@ -14,7 +14,12 @@ from pointsman.services.chassis.storage.database import Database, driver_of
 
 def any_of(database: Database, column: ColumnElement[Any], name: str = "values") -> ColumnElement[bool]:
     """`column` is one of the values bound to `name`; the text does not depend on the number of values."""
-    if database.is_postgresql:
+    return _any_of(column, name, is_postgresql=database.is_postgresql)
+
+
+@cache
+def _any_of(column: ColumnElement[Any], name: str, *, is_postgresql: bool) -> ColumnElement[bool]:
+    if is_postgresql:
         kind = BigInteger if isinstance(column.type, BigInteger) else String
         return column == func.any(bindparam(name, type_=ARRAY(kind)))
     listed = func.json_each(bindparam(name, type_=String)).table_valued("value")
@@ -65,12 +70,12 @@ class Compiled(NamedTuple):
     """From the driver's row to values; None where nothing in it can be packed."""
 
 
-def compile_once(database: Database, statement: Any) -> Callable[[], Compiled]:
-    """Compile a statement when it is first used: a store has a hundred, and a start needs a few of them."""
+def compile_once(database: Database, build: Callable[[], Any]) -> Callable[[], Compiled]:
+    """Build and compile a statement when it is first used: a store has a hundred, and a start needs a few of them."""
 
     @cache
     def compiled() -> Compiled:
-        dialect = database.writing.dialect
+        dialect, statement = database.writing.dialect, build()
         made = statement.compile(dialect=dialect)
         literals = {name: value for name, value in made.params.items() if value is not None}
         if made.positiontup is None:
@@ -92,7 +97,7 @@ class PreparedStatement:
     """
 
     def __init__(self, database: Database, statement: Any) -> None:
-        self._compiled = compile_once(database, statement)
+        self._compiled = compile_once(database, lambda: statement)
 
     def start(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
         """Execute it; inside `pipeline` the cursor waits for the result only when rows are fetched."""

@@ -1,6 +1,7 @@
 """The chassis tables of every store, for statements; the migrations create them with their indexes."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
 
@@ -21,6 +22,7 @@ class ChassisTables:
     head: Table
 
 
+@cache
 def chassis_tables(metadata: MetaData) -> ChassisTables:
     """Declare the chassis tables in a store's metadata."""
     return ChassisTables(

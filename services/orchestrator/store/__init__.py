@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, bindparam, case, delete, exists, func, select
+from sqlalchemy import Connection, bindparam, case, delete, exists, func, select
 
 from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
@@ -30,6 +30,7 @@ from pointsman.services.orchestrator.store.predictions import Predictions
 from pointsman.services.orchestrator.store.run_index import RunIndex
 from pointsman.services.orchestrator.store.schedules import Schedules
 from pointsman.services.orchestrator.store.sessions import Sessions
+from pointsman.services.orchestrator.store.tables import METADATA
 
 TASK_EVENTS = tuple(
     str(name)
@@ -52,11 +53,10 @@ class OrchestratorStore:
         present_seconds: float = 120.0,
         limits: Limits = UNLIMITED,
     ) -> None:
-        metadata = MetaData()
-        self.store = Store(database, metadata)
-        self.agents = Agents(self.store, metadata, present_seconds)
-        self.accounts = Accounts(self.store, metadata, self.agents)
-        self.children = RunChildren(self.store, metadata, self.agents.present)
+        self.store = Store(database, METADATA)
+        self.agents = Agents(self.store, METADATA, present_seconds)
+        self.accounts = Accounts(self.store, METADATA, self.agents)
+        self.children = RunChildren(self.store, METADATA, self.agents.present)
         self.ledger: Ledger[RunState] = Ledger(
             self.store, MACHINE, self.children, measure, Sessions(self.store, self.children).read
         )
@@ -66,10 +66,10 @@ class OrchestratorStore:
         self.run_index = RunIndex(self.store, self.children)
         self.attention = RunAttention(self.store, self.children, lease_seconds)
         self.artifacts = self.children.artifacts
-        self.entries = Entries(self.store, metadata, self.artifacts, lease_seconds)
-        self.schedules = Schedules(self.store, metadata)
-        self.predictions = Predictions(self.store, metadata)
-        self.outputs = Outputs(self.store, metadata, self.children.assignments)
+        self.entries = Entries(self.store, METADATA, self.artifacts, lease_seconds)
+        self.schedules = Schedules(self.store, METADATA)
+        self.predictions = Predictions(self.store, METADATA)
+        self.outputs = Outputs(self.store, METADATA, self.children.assignments)
         self.admission = Admission(self.store, self.children)
         self._sql = _Queries(self.store, self.children, self.outputs, self.entries)
 

@@ -1,13 +1,16 @@
 """The orchestrator's own tables, beside those that every store has."""
 
+from functools import cache
+
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
 from pointsman.services.chassis.storage.packing import PACKED, TRACEPARENT
 
-METADATA_NAMES = ("run_index", "assignments", "documents")
-"""Tables whose rows belong to a run and go with it."""
+METADATA = MetaData()
+"""The tables of every orchestrator's store: declared once in a process."""
 
 
+@cache
 def run_index(metadata: MetaData) -> Table:
     """Runs by session, when and how they ended (0 and empty while they live), since when they ask, and their words."""
     return Table(
@@ -26,6 +29,7 @@ def run_index(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def assignments(metadata: MetaData) -> Table:
     """Assignments with their leases."""
     return Table(
@@ -62,6 +66,7 @@ def assignments(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def documents(metadata: MetaData) -> Table:
     """What agents handed in, by name: plan, design, research/<slot>, work/<task>, verification."""
     return Table(
@@ -73,6 +78,7 @@ def documents(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def outputs(metadata: MetaData) -> Table:
     """What agents printed under each lease: the end of it, and where the whole is."""
     return Table(
@@ -89,6 +95,7 @@ def outputs(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def agents(metadata: MetaData) -> Table:
     """Agents that polled, and when they were last heard of."""
     return Table(
@@ -106,6 +113,7 @@ def agents(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def account_limits(metadata: MetaData) -> Table:
     """Limits of accounts at the providers of models, by who reported them."""
     return Table(
@@ -122,6 +130,7 @@ def account_limits(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def limited_work(metadata: MetaData) -> Table:
     """Leases that went back because of a provider's limit, until the journals of their runs tell of it."""
     return Table(
@@ -144,6 +153,7 @@ def limited_work(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def artifacts(metadata: MetaData) -> Table:
     """Stored bodies, named by their content."""
     return Table(
@@ -161,6 +171,7 @@ def artifacts(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def artifact_uses(metadata: MetaData) -> Table:
     """Which run needs which body: it was put for the run, or something handed in names it."""
     return Table(
@@ -173,6 +184,7 @@ def artifact_uses(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def artifact_chunks(metadata: MetaData) -> Table:
     """The bodies, in pieces."""
     return Table(
@@ -185,6 +197,7 @@ def artifact_chunks(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def entry_index(metadata: MetaData) -> Table:
     """Entries by queue, by run and by status, in order of priority and arrival."""
     return Table(
@@ -203,6 +216,7 @@ def entry_index(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def snapshots(metadata: MetaData) -> Table:
     """The present trees of assignments; each replaces the one before."""
     return Table(
@@ -222,6 +236,7 @@ def snapshots(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def predictions(metadata: MetaData) -> Table:
     """Pairs of work whose trees conflict, or whose plans meet, as the integrator saw them last."""
     return Table(
@@ -239,6 +254,7 @@ def predictions(metadata: MetaData) -> Table:
     )
 
 
+@cache
 def schedule_index(metadata: MetaData) -> Table:
     """Schedules of a project by age, and those that were deleted, for retention."""
     return Table(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, and_, or_, select
+from sqlalchemy import Connection, and_, or_, select
 
 from pointsman.services.chassis.core.caller import ENGINE_REQUESTS, Caller
 from pointsman.services.chassis.core.clock import from_us, to_us
@@ -34,7 +34,7 @@ from pointsman.services.pipeline.domain.views import (
 )
 from pointsman.services.pipeline.store.children import PipelineChildren
 from pointsman.services.pipeline.store.measures import measure
-from pointsman.services.pipeline.store.tables import pipeline_tables
+from pointsman.services.pipeline.store.tables import METADATA, pipeline_tables
 
 MAX_MERGED_CHARACTERS = 1_048_576
 MAX_CLEANED = 1000
@@ -44,9 +44,8 @@ class PipelineStore:
     """Pipelines, their reports and their journal."""
 
     def __init__(self, database: Database) -> None:
-        metadata = MetaData()
-        self.store = Store(database, metadata)
-        self._own = pipeline_tables(metadata)
+        self.store = Store(database, METADATA)
+        self._own = pipeline_tables(METADATA)
         self._children = PipelineChildren(database, self._own)
         self.ledger = Ledger(self.store, MACHINE, self._children, measure)
         self.journal = Journal(self.store)

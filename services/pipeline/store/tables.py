@@ -1,10 +1,14 @@
 """The child tables of pipelines: shapes (DAGs), stages, reports."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from sqlalchemy import BigInteger, Column, MetaData, String, Table
 
 from pointsman.services.chassis.storage.packing import PACKED
+
+METADATA = MetaData()
+"""The tables of every store of the context: declared once in a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class PipelineTables:
     reports: Table
 
 
+@cache
 def pipeline_tables(metadata: MetaData) -> PipelineTables:
     """Declare the tables in a store's metadata."""
     return PipelineTables(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, MetaData, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import from_us, to_us
@@ -31,7 +31,7 @@ from pointsman.services.router.domain.policy import Policy, policy_id
 from pointsman.services.router.domain.views import Filter, Stats
 from pointsman.services.router.store.children import DecisionChildren, OutcomeChildren
 from pointsman.services.router.store.measures import measure
-from pointsman.services.router.store.tables import router_tables
+from pointsman.services.router.store.tables import METADATA, router_tables
 
 LOG_PAGE = 500
 
@@ -40,9 +40,8 @@ class RouterStore:
     """The ledgers and queries of the router."""
 
     def __init__(self, database: Database) -> None:
-        metadata = MetaData()
-        self.store = Store(database, metadata)
-        self._tables = router_tables(metadata)
+        self.store = Store(database, METADATA)
+        self._tables = router_tables(METADATA)
         self.decisions = Ledger(self.store, DECISIONS, DecisionChildren(database, self._tables), measure)
         self.policies = Ledger(self.store, POLICIES)
         self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._tables))

@@ -1,10 +1,14 @@
 """The router's child tables: decisions by time, each task's track, and errors by fingerprint."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table
 
 from pointsman.services.chassis.storage.packing import PACKED
+
+METADATA = MetaData()
+"""The tables of every store of the context: declared once in a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class RouterTables:
     errors: Table
 
 
+@cache
 def router_tables(metadata: MetaData) -> RouterTables:
     """Declares the tables in a store's metadata."""
     return RouterTables(

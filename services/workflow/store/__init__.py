@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, Select, literal, select, tuple_
+from sqlalchemy import Connection, Select, literal, select, tuple_
 
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.codec import from_json
@@ -21,17 +21,16 @@ from pointsman.services.workflow.domain.views import ListedWorkflow, StoredWorkf
 from pointsman.services.workflow.store.children import WorkflowChildren
 from pointsman.services.workflow.store.measures import measure
 from pointsman.services.workflow.store.row_loader import TASK_COLUMNS, task_of
-from pointsman.services.workflow.store.tables import workflow_tables
+from pointsman.services.workflow.store.tables import METADATA, workflow_tables
 
 
 class WorkflowStore:
     """Workflows, their tasks and their journal."""
 
     def __init__(self, database: Database) -> None:
-        metadata = MetaData()
-        self.store = Store(database, metadata)
+        self.store = Store(database, METADATA)
         self.journal = Journal(self.store)
-        self._tables = workflow_tables(metadata)
+        self._tables = workflow_tables(METADATA)
         self._children = WorkflowChildren(database, self._tables)
         self.ledger = Ledger(self.store, MACHINE, self._children, measure)
 

@@ -1,8 +1,12 @@
 """The child tables of workflows; the first key column is always the workflow's id."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+
+METADATA = MetaData()
+"""The tables of every store of the context: declared once in a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,7 @@ class WorkflowTables:
     resumable: Table
 
 
+@cache
 def workflow_tables(metadata: MetaData) -> WorkflowTables:
     """Declare the workflow tables in a store's metadata."""
     return WorkflowTables(_tasks(metadata), _dependencies(metadata), _details(metadata), _resumable(metadata))

@@ -142,7 +142,7 @@ def test_the_tables_that_statements_see_are_those_that_migrations_lay_down(datab
     counters = CounterStore(database)
     with database.reading.connect() as connection:
         inspector = inspect(connection)
-        for table in counters.metadata.tables.values():
+        for table in counters.store.metadata.tables.values():
             laid = {column["name"]: column["nullable"] for column in inspector.get_columns(table.name)}
             assert laid == {column.name: column.nullable for column in table.columns}, table.name
     counters.store.close()

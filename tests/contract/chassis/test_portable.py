@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from sqlalchemy.engine import make_url
 
 from pointsman.services.chassis.core.config import DatabaseFeatures, StoreSettings
@@ -122,3 +122,18 @@ def _fail_commits(monkeypatch: pytest.MonkeyPatch, errors: list[psycopg.Operatio
         commit(self, writes)
 
     monkeypatch.setattr(writer.Writer, "_commit_batch", failing)
+
+
+def test_every_database_of_a_process_isolates_its_transactions_alike(portable_url: str) -> None:
+    plain_url = portable_url.partition("&")[0]
+    for url, writing in (plain_url, "read committed"), (portable_url, "serializable"):
+        for _ in range(2):
+            database = Database(url, "counter")
+            found = [_isolation(engine) for engine in (database.writing, database.reading)]
+            database.close()
+            assert found == [writing, "repeatable read"], "the second may use what the first has learnt"
+
+
+def _isolation(engine: Engine) -> str:
+    with engine.connect() as connection:
+        return str(connection.execute(text("SHOW transaction_isolation")).scalar_one())
