@@ -1,4 +1,4 @@
-"""A whole forge on loopback: bare repositories over HTTP, and GitHub's API below /api/ for one of them."""
+"""A whole forge on loopback: bare repositories over HTTP, and GitHub's or GitLab's API below /api/ for one of them."""
 
 import json
 import subprocess
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from tests.helpers.git_http import GitBackend, git_over_http
 from tests.helpers.github import LOGS, FakeGitHub
+from tests.helpers.gitlab import FakeGitLab
 
 API = "/api"
 
@@ -22,6 +23,7 @@ class Forge:
     bare: Path
     address: str = ""
     github: FakeGitHub = field(default_factory=FakeGitHub)
+    """Its API; a GitLab hears the same words."""
     credentials: set[str] = field(default_factory=set)
     """What requests showed as their credential."""
 
@@ -33,6 +35,8 @@ class Forge:
     @property
     def variables(self) -> dict[str, str]:
         """The environment in which it is the user's forge."""
+        if isinstance(self.github, FakeGitLab):
+            return {"CI_SERVER_URL": self.address}
         return {"GITHUB_SERVER_URL": self.address, "GITHUB_API_URL": f"{self.address}{API}"}
 
     def branch(self, name: str) -> str:
@@ -56,15 +60,18 @@ class _Handler(GitBackend):
     def do_PATCH(self) -> None:
         self._serve()
 
+    def do_PUT(self) -> None:
+        self._serve()
+
     def _serve(self) -> None:
         asked = urlsplit(self.path)
         if not asked.path.startswith(f"{API}/"):
             super()._serve()
             return
-        self.forge.credentials.add(self.headers.get("Authorization", ""))
+        self.forge.credentials.add(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN", ""))
         self.forge.github.heads = self.forge.heads()
         content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        path = asked.path.removeprefix(API)
+        path = asked.path if isinstance(self.forge.github, FakeGitLab) else asked.path.removeprefix(API)
         if path.startswith("/logs/"):
             self._answer(200, self.forge.github.logs[int(path.removeprefix("/logs/"))])
             return
@@ -82,14 +89,14 @@ class _Handler(GitBackend):
 
 
 @contextmanager
-def forge_of(repository: Path, root: Path) -> Iterator[Forge]:
-    """A forge whose repository `o/r` is a bare clone of another one."""
+def forge_of(repository: Path, root: Path, api: type[FakeGitHub] = FakeGitHub) -> Iterator[Forge]:
+    """A forge, by default a GitHub, whose repository `o/r` is a bare clone of another one."""
     bare = root / "o" / "r.git"
     bare.parent.mkdir(parents=True)
     subprocess.run(["git", "clone", "-q", "--bare", str(repository), str(bare)], check=True)
     subprocess.run(["git", "config", "http.receivepack", "true"], cwd=bare, check=True)
     subprocess.run(["git", "config", "core.logAllRefUpdates", "always"], cwd=bare, check=True)
-    forge = Forge(bare)
+    forge = Forge(bare, github=api())
     with git_over_http(root, _Handler, forge=forge) as address:
         forge.address = address
         yield forge

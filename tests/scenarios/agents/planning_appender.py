@@ -1,4 +1,4 @@
-"""A planner of two tasks, one after the other, and the coder that does them: it sees by the handoff what is asked."""
+"""A planner of two tasks, one after the other, or of one for a repair, and the coder: the handoff says what is asked."""
 
 import json
 import os
@@ -21,7 +21,8 @@ def planned(task_id: str, depends: list[str]) -> dict[str, object]:
 
 
 if "plan.json" in (FOLDER / "prompt.md").read_text():
-    tasks = [planned("T1", []), planned("T2", ["T1"])]
+    is_repair = "The task was:" in (FOLDER / "prompt.md").read_text()
+    tasks = [planned("T1", [])] if is_repair else [planned("T1", []), planned("T2", ["T1"])]
     (FOLDER / "plan.json").write_text(json.dumps({"tasks": tasks, "confidence": 0.9}))
 else:
     runpy.run_path(str(Path(__file__).parent / "appender.py"))
