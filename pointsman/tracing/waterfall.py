@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.journal.v1.run_events_pb2 import RunEvent
@@ -13,6 +13,8 @@ ENDED_BY = {
     "BARRIER_WAITING": ("BARRIER_RESOLVED", "BARRIER_TIMED_OUT"),
 }
 ENDED_IDS = frozenset({"question_id", "assignment_id", "call_id"})
+ENTRY_WAITS = {"QUEUED": "queue", "PROPOSED": "forge", "WAITING": "agent", "ASKED": "person"}
+"""What an entry waits for in a state; in the others it is proven and pushed."""
 RETRIES = frozenset({"reject_or_retry", "assignment_retried", "STAGE_RETRY"})
 """Events that repeat work: a rejected wave, a failed attempt, a stage retry."""
 
@@ -26,7 +28,7 @@ class Interval:
     end_ns: int
     ended_by: str = ""
     wait: str = ""
-    """What the run waited for: person, agent, peer, barrier; empty where it did not wait."""
+    """What the run waited for: person, agent, peer, barrier, queue, forge; empty where it did not wait."""
     retries: int = 0
     children: list["Interval"] = field(default_factory=list)
 
@@ -95,10 +97,13 @@ def _named(event: RunEvent) -> set[str]:
 
 
 def _other(rows: Sequence[Transition]) -> Interval:
-    """An entity of another service, with the stages and barriers of a pipeline inside."""
+    """Another entity: with the stages and barriers of a pipeline inside, or with the states of a queue's entry."""
     first, last = rows[0], rows[-1]
     ended_by = last.to_state if last.kind != "decision" else ""
     part = Interval(f"{first.kind} {first.entity_id}", first.at.ToNanoseconds(), last.at.ToNanoseconds(), ended_by)
+    if first.kind == "entry":
+        part.children = [replace(stay, wait=ENTRY_WAITS.get(stay.label, "")) for stay in _stays(rows, part.end_ns)]
+        return part
     open_ones: dict[tuple[str, str], Interval] = {}
     for row in rows:
         data, at_ns = json.loads(row.payload_json or "{}"), row.at.ToNanoseconds()

@@ -1,5 +1,6 @@
 """From accepted to merged with real processes: a run, `deliver`, kill -9 of the integrator, and the audit."""
 
+import json
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.client import connect
 from pointsman.landing.steps import ARMED_BY, Step
+from pointsman.services.chassis.telemetry.context import transition_span_id
 from pointsman.worker.git import git, text
 from tests.helpers.eventually import eventually
 from tests.helpers.hello_repository import example_repository
@@ -55,7 +57,23 @@ async def test_a_run_lands_on_a_remote_by_its_own_proof_and_survives_kill_9_betw
         assert events == ["enqueued", "taken", "proven", "taken", "landed"]
         assert (entry.landed_commit, entry.candidate.grade) == (pushed, "PROVEN")
         assert await text(remote, "rev-parse", "main") == pushed
+        traced(finished("trace", entry.run_id, **environment)[1])
+        code, output = finished("trace", entry.run_id, "--json", **environment)
+        spans = [span for one in json.loads(output)["resourceSpans"] for span in one["scopeSpans"][0]["spans"]]
+        trace_id = spans[0]["traceId"]
+        wanted = {transition_span_id(trace_id, entry.id, seq) for seq in range(1, len(events) + 1)}
+        assert wanted <= {span["spanId"] for span in spans if span["traceId"] == trace_id}, "each step of the entry"
         message = await text(remote, "log", "-1", "--format=%B", "main")
         assert f"Pointsman-Run: {entry.run_id}" in message
     code, output = finished("audit", "--all", **environment)
     assert code == 0, output
+
+
+def traced(shown: str) -> None:
+    """The way into the branch is a part of the run's trace: waiting, the proof on the tip, and the push."""
+    lines = shown.splitlines()
+    (begin,) = [number for number, line in enumerate(lines) if " entry entry_" in line]
+    assert lines[begin].endswith("→ LANDED")
+    ways = [(line.split("|")[0].split()[-1], line.rpartition("→ ")[2]) for line in lines[begin + 1 : begin + 4]]
+    assert ways == [("QUEUED", "taken"), ("PROVING", "proven"), ("LANDING", "landed")]
+    assert "queue " in next(line for line in lines if line.startswith("waits "))

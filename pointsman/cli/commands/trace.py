@@ -11,6 +11,7 @@ import grpc
 import typer
 
 from pointsman.api.common.v1.common_pb2 import Page, Transition
+from pointsman.api.orchestrator.v1.landing_pb2 import Entry
 from pointsman.api.pipeline.v1 import requests_pb2 as pipelines
 from pointsman.api.pipeline.v1.pipeline_pb2_grpc import PipelineServiceStub
 from pointsman.api.router.v1 import decision_pb2, log_pb2
@@ -20,7 +21,7 @@ from pointsman.api.workflow.v1.workflow_pb2_grpc import WorkflowServiceStub
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.session.control_plane import Plane, control_plane
 from pointsman.cli.session.run_client import AsJson, InProject, RunId, ServerAt, find_run
-from pointsman.client import CallFailed, Terms
+from pointsman.client import CallFailed, Client, Terms
 from pointsman.tracing.waterfall import draw, summary, tree_of
 
 app = typer.Typer(add_completion=False)
@@ -53,7 +54,7 @@ def trace(*, run_id: RunId, server: ServerAt = "", project: InProject = "local",
 
 
 async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Transition]]:
-    """The run's journal first, then those of its decision, its epic and its pipelines, without rows of other runs."""
+    """The run's journal, then those of its decision, epic, pipelines and entries, without rows of other runs."""
     client = plane.client(Terms(project=project))
     run = await client.runs.get(run_id)
     journals = [[row async for row in client.runs.transitions(run_id)]]
@@ -66,7 +67,18 @@ async def read_journals(plane: Plane, run_id: str, project: str) -> list[list[Tr
     listed = pipelines.ListPipelinesRequest(run_id=run_id, page=Page(page_size=1000))
     found = (await pipeline.ListPipelines(listed, metadata=metadata)).pipelines
     journals += [[row async for row in _pipeline_rows(pipeline, one.pipeline_id, metadata)] for one in found]
+    journals += [await _entry_rows(client, entry) async for entry in client.landing.all(run_id=run_id)]
     return [journals[0], *(rows for rows in journals[1:] if rows)]
+
+
+async def _entry_rows(client: Client, entry: Entry) -> list[Transition]:
+    """The way of the run's work into a branch, so far."""
+    rows: list[Transition] = []
+    async for row in client.landing.watch(entry.id):
+        rows.append(row)
+        if row.seq >= entry.seq:
+            break
+    return rows
 
 
 async def _workflow_rows(stub: Any, workflow_id: str, metadata: Any) -> AsyncIterator[Transition]:
@@ -142,15 +154,16 @@ def spans_as_json(journals: Sequence[Sequence[Transition]]) -> dict[str, Any]:
     from pointsman._shared.otlp.span import otlp_json, request_of, resource_of
     from pointsman.services.chassis.spans.transition_spans import spans_of
     from pointsman.services.chassis.spans.transitions import states_by_kind
+    from pointsman.services.orchestrator.domain.landing.machine import MACHINE as ENTRIES
     from pointsman.services.orchestrator.domain.machine import MACHINE as RUNS
     from pointsman.services.pipeline.domain.machine import MACHINE as PIPELINES
     from pointsman.services.workflow.domain.machine import MACHINE as WORKFLOWS
 
-    kinds = states_by_kind([RUNS, PIPELINES, WORKFLOWS])
+    kinds = states_by_kind([RUNS, ENTRIES, PIPELINES, WORKFLOWS])
     resources = []
     for rows in journals:
         spans = [span for step in _steps(rows) for _, span in spans_of(step, kinds)]
-        service = {"run": "orchestrator", "decision": "router"}.get(rows[0].kind, rows[0].kind)
+        service = {"run": "orchestrator", "entry": "orchestrator", "decision": "router"}.get(rows[0].kind, rows[0].kind)
         resources += otlp_json(request_of(spans, resource_of({"service.name": f"pointsman-{service}"})))[
             "resourceSpans"
         ]

@@ -95,3 +95,29 @@ def test_times_are_shown_in_the_unit_that_people_use() -> None:
     assert [format_duration(int(s * 1e9)) for s in (0.0123, 119, 300, 7200, 3 * DAY)] == [
         "0.012 s", "119.000 s", "5.0 min", "2.0 h", "3.0 d",
     ]  # fmt: skip
+
+
+def entered(seconds: float, event: str, source: str, target: str) -> Transition:
+    made = row(seconds + 3 * DAY, event, source, target)
+    made.entity_id, made.kind = "entry_1", "entry"
+    return made
+
+
+def test_the_way_into_a_branch_is_part_of_it_with_what_it_waited_for() -> None:
+    entry = [
+        entered(0, "enqueued", "", "QUEUED"),
+        entered(1, "taken", "QUEUED", "PROVING"),
+        entered(3, "proven", "PROVING", "LANDING"),
+        entered(4, "proposed", "LANDING", "PROPOSED"),
+        entered(9, "changes_requested", "PROPOSED", "WAITING"),
+        entered(12, "link_failed", "WAITING", "ASKED"),
+        entered(19, "merged", "ASKED", "LANDED"),
+    ]
+    lines = draw(whole := tree_of(RUN, {"entry_1": entry}))
+    shown = [line.split("|")[0].split()[4:] for line in lines[lines.index(next(x for x in lines if "entry_1" in x)) :]]
+    assert shown == [
+        ["entry", "entry_1"],
+        *([state] for state in ["QUEUED", "PROVING", "LANDING", "PROPOSED", "WAITING", "ASKED"]),
+    ]
+    spent = {cause: nanoseconds // 10**9 for cause, nanoseconds in waits(whole).items()}
+    assert (spent["queue"], spent["forge"], spent["person"]) == (1, 5, 2 * DAY + 7)
