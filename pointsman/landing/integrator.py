@@ -17,7 +17,7 @@ from pointsman.api.orchestrator.v1.evidence_pb2 import Attempt
 from pointsman.client import CallFailed, Client, NotFound, TerminalError, Unavailable
 from pointsman.credentials.folder import CredentialRole
 from pointsman.landing.forge import ForgeAway
-from pointsman.landing.layers import layers_of, of_layer, start_of, titled
+from pointsman.landing.layers import layers_of, of_layer, titled
 from pointsman.landing.messages import Story, landing_message
 from pointsman.landing.permissions import Permissions
 from pointsman.landing.prediction import Predictor
@@ -234,7 +234,7 @@ class Integrator:
 
     async def _story(self, client: Client, entry: pb.Entry) -> Story:
         assert self._clone is not None, "prepared before"
-        names = await text(self._clone.path, "log", "--format=%an", f"{start_of(entry)}..{entry.commit}")
+        names = await text(self._clone.path, "log", "--format=%an", f"{entry.floor}..{entry.commit}")
         delivery = await _delivery(client, entry.work_run_id)
         story = of_layer(Story(entry, delivery, tuple(filter(None, names.splitlines()))))
         if not _is_proposed(entry):

@@ -65,11 +65,6 @@ def of_layer(story: Story) -> Story:
     return replace(story, delivery=delivery)
 
 
-def start_of(entry: pb.Entry) -> str:
-    """The commit that the changes of an entry start from."""
-    return entry.stack.floor or entry.base_commit
-
-
 def branch_of(entry: pb.Entry) -> str:
     """The branch that is pushed for an entry's pull request."""
     return f"{OWN_BRANCHES}{entry.run_id}" + (f"-{entry.stack.number}" if entry.HasField("stack") else "")

@@ -7,7 +7,7 @@ from typing import Any
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.landing.chain import Piece, Placed, changed_files, place
 from pointsman.landing.conflict import Deliveries, conflict_context
-from pointsman.landing.layers import base_of, start_of
+from pointsman.landing.layers import base_of
 from pointsman.landing.proving import Outcome
 from pointsman.landing.steps import Reach, Step
 from pointsman.landing.target import Blocked, Target
@@ -65,6 +65,7 @@ class Round:
             tip = await self.target.tip()
             self._reach(Step.FETCHED)
             left = [item for item in left if not await self._is_there(item, tip)]
+            left = [item for item in left if not await self._brings_others(item, tip)]
             batch, left = independent(left)
             await self._land_batch(batch, tip)
 
@@ -73,6 +74,20 @@ class Round:
         if not await self.target.contains(item.entry.commit, tip):
             return False
         await self.report(item.entry, merged=pb.AtCommit(commit=tip))
+        return True
+
+    async def _brings_others(self, item: Item, tip: str) -> bool:
+        """Whether commits that are not the run's would come along; a person is asked about them, unless one said yes."""
+        entry = item.entry
+        if item.piece.floor or entry.approved or await self.target.contains(entry.floor, tip):
+            return False
+        subjects = await self.target.subjects(entry.floor, tip)
+        text = (
+            f"the work stands on {entry.floor[:12]}, which {entry.terms.target} does not hold: the branch was rewritten, or "
+            "the run started on another one. `approve` brings these commits along, `reject` leaves the work on its branch:"
+        )
+        found = pb.LandingFinding(kind=pb.FINDING_KIND_PROOF_ASKS, text=_bounded("\n".join((text, *subjects))))
+        await self.report(entry, found=found)
         return True
 
     async def _land_batch(self, batch: Sequence[Item], base: str) -> None:
@@ -100,7 +115,8 @@ class Round:
 
     async def candidate(self, item: Item) -> pb.Entry | None:
         """An entry alone on the tip, proven and recorded; nothing where that failed, which is reported."""
-        if await self._is_there(item, await self.target.tip()):
+        tip = await self.target.tip()
+        if await self._is_there(item, tip) or await self._brings_others(item, tip):
             return None
         try:
             base = await base_of(self.target, item.entry)
@@ -207,7 +223,7 @@ class Round:
 
     async def _conflicted(self, item: Item, placed: Placed, tip: str) -> None:
         entry = item.entry
-        sides = (start_of(entry), entry.commit, tip)
+        sides = (entry.floor, entry.commit, tip)
         context = await conflict_context(self.target.clone, placed, sides, self._deliveries)
         found = pb.LandingFinding(
             kind=pb.FINDING_KIND_CONFLICTED,
@@ -234,7 +250,8 @@ def independent(items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
 async def read_item(target: Target, entry: pb.Entry, message: str, tip: str) -> Item:
     """An entry whose work is in the clone."""
     files = await changed_files(target.clone, tip, entry.commit)
-    return Item(entry, Piece(entry.commit, message, entry.terms.squash, entry.stack.floor), files)
+    floor = entry.floor if entry.HasField("stack") else ""
+    return Item(entry, Piece(entry.commit, message, entry.terms.squash, floor), files)
 
 
 def _bounded(text: str) -> str:

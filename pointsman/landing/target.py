@@ -9,6 +9,7 @@ from pathlib import Path
 from pointsman._shared.git import GitFailed, git, text
 
 OURS = "refs/pointsman/landing"
+MAX_SUBJECTS = 20
 _REJECTED = re.compile(r"^!\t[^\t]*\t\[(remote )?rejected\] ?(.*)$", re.MULTILINE)
 
 
@@ -70,6 +71,11 @@ class Target:
         found = await git(self.clone, "rev-list", "--max-count=1", commit, f"^{tip}", ok=(0, 128))
         return not found.strip() and await self.has(commit)
 
+    async def subjects(self, commit: str, tip: str) -> list[str]:
+        """The commits that one commit would bring into a tip, newest first, a line each."""
+        listed = await git(self.clone, "log", f"--max-count={MAX_SUBJECTS}", "--format=%h %s", commit, f"^{tip}")
+        return listed.decode(errors="replace").splitlines()
+
     async def tree_of(self, commit: str) -> str:
         """The tree of a commit."""
         return await text(self.clone, "rev-parse", f"{commit}^{{tree}}")
@@ -99,13 +105,16 @@ class Target:
         """Moves the branch from one commit to a later one; whether it was still there, and the other one is later."""
         if not await self.contains(old, new):
             return False
-        return await (self._push(new) if self.remote else self._move(old, new))
+        return await (self._push(old, new) if self.remote else self._move(old, new))
 
-    async def _push(self, new: str) -> bool:
-        """Without force: the remote takes it only as a fast-forward."""
+    async def _push(self, old: str, new: str) -> bool:
+        """Only from the commit that the new one was proven on, which it contains: a fast-forward, never with force.
+
+        Without the lease a branch that was set back meanwhile would be moved forward over what somebody took out of it.
+        """
         said = await git(
-            self.clone, "push", "--porcelain", "--no-verify", await self.address(), f"{new}:{self.ref}",
-            extra=self.secrets, ok=(0, 1),
+            self.clone, "push", "--porcelain", "--no-verify", f"--force-with-lease={self.ref}:{old}", await self.address(),
+            f"{new}:{self.ref}", extra=self.secrets, ok=(0, 1),
         )  # fmt: skip
         refused = _REJECTED.search(said.decode(errors="replace"))
         if refused is None:

@@ -61,8 +61,8 @@ async def test_a_run_lands_on_a_remote_by_its_own_proof_and_survives_kill_9_betw
         code, output = finished("trace", entry.run_id, "--json", **environment)
         spans = [span for one in json.loads(output)["resourceSpans"] for span in one["scopeSpans"][0]["spans"]]
         trace_id = spans[0]["traceId"]
-        wanted = {transition_span_id(trace_id, entry.id, seq) for seq in range(1, len(events) + 1)}
-        assert wanted <= {span["spanId"] for span in spans if span["traceId"] == trace_id}, "each step of the entry"
+        ids = {transition_span_id(trace_id, entry.id, seq) for seq in range(1, len(events) + 1)}
+        assert ids <= {span["spanId"] for span in spans if span["traceId"] == trace_id}, "each step of the entry"
         message = await text(remote, "log", "-1", "--format=%B", "main")
         assert f"Pointsman-Run: {entry.run_id}" in message
     code, output = finished("audit", "--all", **environment)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.robustness.landing.campaign import campaign
+from tests.robustness.landing.campaign import Terms, campaign
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="The least that a coder works.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        result = asyncio.run(campaign(Path(folder), options.branches, options.seconds))
+        result = asyncio.run(campaign(Path(folder), Terms(options.branches, options.seconds)))
     print(json.dumps(result.figures(), indent=1))
     return 1 if result.broken() else 0
 

@@ -25,15 +25,26 @@ TESTS = ("python3", "-m", "unittest", "discover", "-q")
 ENDED = (RUN_STATE_COMPLETE, RUN_STATE_FAILED, RUN_STATE_CANCELLED)
 AT_REST = (pb.ENTRY_STATE_LANDED, pb.ENTRY_STATE_ASKED)
 GREETING = 'def greeting(name: str) -> str:\n    return f"Hello, {name}!"\n'
-LOOK_SECONDS, KILL_LOOKS = 1.0, 45
-"""How often the campaign looks, and after how many looks it kills the integrator."""
+LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How many branches, how long a coder works at least, and how often the integrator is killed."""
+
+    branches: int = 50
+    seconds: int = 60
+    kill_looks: int = 45
+    """It is killed at each look with a multiple of this number at which an entry is on its way."""
+    most_kills: int = 1000
+    lease_seconds: float = 10.0
 
 
 @dataclass(slots=True)
 class Result:
     """What came of it."""
 
-    branches: int
+    terms: Terms
     runs: dict[int, str] = field(default_factory=dict)
     handed_in: dict[str, float] = field(default_factory=dict)
     named: dict[frozenset[str], float] = field(default_factory=dict)
@@ -64,7 +75,7 @@ class Result:
         """The figures."""
         pairs, states = self.pairs(), Counter(pb.EntryState.Name(one.state) for one in self.entries)
         return {
-            "branches": self.branches, "overlapping": sum(map(overlaps, self.runs)), "entries": dict(states),
+            "branches": self.terms.branches, "overlapping": sum(map(overlaps, self.runs)), "entries": dict(states),
             "runs_not_complete": self.incomplete, "linked_runs": sum(len(one.links) for one in self.entries),
             "conflicts": len(pairs), "named_in_time": len(self.in_time()),
             "share_named": round(len(self.in_time()) / len(pairs), 3) if pairs else 1.0,
@@ -74,8 +85,12 @@ class Result:
 
     def broken(self) -> bool:
         """Whether one of the promises is."""
-        named = len(self.in_time()) >= 0.9 * len(self.pairs())
-        return bool(self.lost or self.unproven or self.twice or self.audit or not named)
+        return not self.is_safe or len(self.in_time()) < 0.9 * len(self.pairs())
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing was lost, landed twice or landed unproven."""
+        return not (self.lost or self.unproven or self.twice or self.audit)
 
 
 class Stage:
@@ -83,7 +98,7 @@ class Stage:
 
     def __init__(self, folder: Path, repository: Path, remote: Path, stack: ExitStack) -> None:
         self.folder, self.repository, self.remote, self._stack = folder, repository, remote, stack
-        self.environment = {"POINTSMAN_DATA": str(folder / "data"), "POINTSMAN_ORCHESTRATOR_LEASE_SECONDS": "10"}
+        self.environment = {"POINTSMAN_DATA": str(folder / "data")}
 
     def start(self, *arguments: str) -> Running:
         """A process that ends with the campaign."""
@@ -115,13 +130,14 @@ async def prepared(folder: Path, stack: ExitStack) -> Stage:
     return Stage(folder, repository, remote, stack)
 
 
-async def campaign(folder: Path, branches: int, seconds: int) -> Result:
-    """Fifty runs at once, each put into the queue as soon as it is COMPLETE."""
-    result = Result(branches)
+async def campaign(folder: Path, terms: Terms) -> Result:
+    """As many runs at once, each put into the queue as soon as it is COMPLETE."""
+    result = Result(terms)
     with ExitStack() as stack:
         there = await prepared(folder, stack)
+        there.environment["POINTSMAN_ORCHESTRATOR_LEASE_SECONDS"] = str(terms.lease_seconds)
         there.start("up", "--port", "0", "--no-crew").line_with(" up at ")
-        there.crew(branches, seconds)
+        there.crew(terms.branches, terms.seconds)
         async with connect("", data=folder / "data") as client:
             await submit(client, there, result)
             await play(client, there, result)
@@ -135,7 +151,7 @@ async def submit(client: Client, there: Stage, result: Result) -> None:
     where = Repository(
         id=await repository_id(there.repository), base_commit=await text(there.repository, "rev-parse", "HEAD")
     )
-    for number in range(1, result.branches + 1):
+    for number in range(1, result.terms.branches + 1):
         order = Order(f"write piece {number} of the text", repository=where, as_action=True, verify_commands=[TESTS])
         result.runs[number] = (await client.runs.submit(order)).run.id
 
@@ -158,7 +174,8 @@ async def play(client: Client, there: Stage, result: Result) -> None:
             one.state in AT_REST for one in entries
         ):
             return
-        if look % KILL_LOOKS == 0:
+        is_busy = any(one.state not in AT_REST for one in entries)
+        if is_busy and look % result.terms.kill_looks == 0 and result.kills < result.terms.most_kills:
             worker.kill()
             result.kills += 1
             worker = there.integrator()

@@ -52,6 +52,7 @@ class Life:
     kills: int = 0
     throws: int = 0
     runs: int = 0
+    bases: int = 0
     woken_twice: bool = False
     happened: list[str] = field(default_factory=list)
 
@@ -74,6 +75,8 @@ class Life:
             if self.fake.heads.get(branch) != head:
                 self.pushes.append((branch, head))
                 self.fake.heads[branch] = head
+                for pull in self.fake.pulls:
+                    pull.mergeable_state = "clean"
 
         forges: dict[str, Any] = {"origin": fake_forge(self.fake)}
         return Proposals(Path(), {}, reach=reach, forges=forges, push=push)
@@ -117,10 +120,9 @@ class Life:
         held = await landing.take("one", [])
         (entry,) = held.entries
         if entry.state == pb.ENTRY_STATE_PROVING:
-            commit = commit_of(f"{entry.commit} on {self.runs}")
-            proven = pb.LandingCandidate(
-                commit=commit, tip=commit, tree=commit, base=commit_of("base"), summary="42 tests"
-            )
+            base = commit_of(f"base {self.bases}")
+            commit = commit_of(f"{entry.commit} on {base} {self.runs}")
+            proven = pb.LandingCandidate(commit=commit, tip=commit, tree=commit, base=base, summary="42 tests")
             entry = await landing.report("one", entry, held.epoch, proven=proven)
 
         async def report(one: pb.Entry, **said: Any) -> pb.Entry:
@@ -147,6 +149,11 @@ class Life:
         self.happened.append(name)
         act()
 
+    def move_base(self) -> None:
+        """The target is at another commit, by a push or by force: the forge cannot merge what stands on the old one."""
+        self.bases += 1
+        self.fake.pulls[-1].mergeable_state = "dirty"
+
     def happenings(self) -> Iterator[tuple[str, Callable[[], None]]]:
         pull = self.fake.pulls[-1]
         head = self.fake.heads[pull.branch]
@@ -169,7 +176,8 @@ class Life:
         yield "review", lambda: pull.reviews.append(review(head, "rename it"))
         yield "approved", lambda: pull.reviews.append(review(head, "fine", "APPROVED"))
         yield "comment", lambda: pull.comments.append("nice")
-        yield "dirty", set_state("mergeable_state", "dirty")
+        yield "dirty", self.move_base
+        yield "forced base", self.move_base
         yield "closed", set_state("state", "closed")
         yield "woken twice", lambda: setattr(self, "woken_twice", True)
         yield "limited", lambda: self.fake.trouble.append((403, {"Retry-After": "1"}))

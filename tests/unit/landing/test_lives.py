@@ -49,7 +49,7 @@ async def test_every_life_ends_merged_or_asked_and_they_meet_everything_that_can
         met.update(life.happened)
         ends[life.status] += 1
     wanted = "merged green pending red flaky review approved comment dirty closed limited broken lost unheard Killed ForgeAway"
-    assert {name for name in (*wanted.split(), "woken twice") if met[name] < 5} == set()
+    assert {name for name in (*wanted.split(), "woken twice", "forced base") if met[name] < 5} == set()
     assert min(ends.values()) > 20
 
 

@@ -8,7 +8,8 @@ import pytest
 from pointsman.landing.proposals import Proposals, push_own_branch
 from pointsman.landing.steps import Step
 from pointsman.landing.target import Blocked, Target
-from pointsman.services.orchestrator.domain.landing.enums import EntryState, Way
+from pointsman.services.orchestrator.domain.landing import commands
+from pointsman.services.orchestrator.domain.landing.enums import EntryReply, EntryState, Way
 from tests.helpers.git_http import git_over_http
 from tests.unit.landing.queues import Killed, Scene, die_at, git, scene
 
@@ -78,6 +79,30 @@ async def test_a_recorded_candidate_is_not_pushed_over_what_came_in_between(ther
     assert await there.settle(die_and_move) == 1
     assert (there.status(entry), there.proofs) == (EntryState.LANDED, 2)
     assert {"f1", "theirs"} <= set(git(remote(there), "ls-tree", "--name-only", "main").splitlines())
+
+
+async def test_a_commit_that_was_forced_out_of_the_target_comes_back_only_if_a_person_says_so(there: Scene) -> None:
+    begin = git(there.folder, "rev-parse", "HEAD")
+    leaked = there.work(8, {"secret": "x\n"})
+    git(there.folder, "checkout", "-q", "--detach", leaked)
+    entries = [there.enqueue(number, {f"f{number}": "x\n"}) for number in (1, 2)]
+    git(remote(there), "fetch", "-q", str(there.folder), leaked)
+    git(remote(there), "update-ref", "refs/heads/main", leaked)
+
+    def set_back() -> None:
+        git(remote(there), "update-ref", "refs/heads/main", begin)
+
+    there.before_proof = [set_back]
+    await there.settle()
+    assert [there.status(entry) for entry in entries] == [EntryState.ASKED] * 2
+    found = there.landing.entries[entries[0]].finding
+    assert found is not None
+    assert ("main does not hold" in found.text, f"{leaked[:7]} work 8" in found.text) == (True, True)
+    assert git(remote(there), "rev-parse", "main") == begin, "what somebody forced is not forced back"
+    there.landing.submit(commands.AnswerEntry(entries[0], EntryReply.APPROVE))
+    await there.settle()
+    assert [there.status(entry) for entry in entries] == [EntryState.LANDED, EntryState.ASKED]
+    assert {"secret", "f1"} < set(git(remote(there), "ls-tree", "--name-only", "main").splitlines())
 
 
 async def test_a_remote_that_refuses_by_a_hook_asks_a_person_with_its_words(there: Scene) -> None:

@@ -296,15 +296,12 @@ class StackPlace(_message.Message):
 
     NUMBER_FIELD_NUMBER: _builtins.int
     LAYERS_FIELD_NUMBER: _builtins.int
-    FLOOR_FIELD_NUMBER: _builtins.int
     ON_COMMIT_FIELD_NUMBER: _builtins.int
     ON_BRANCH_FIELD_NUMBER: _builtins.int
     BELOW_ENTRY_ID_FIELD_NUMBER: _builtins.int
     ABOVE_ENTRY_ID_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """Its number; 1 is the lowest."""
-    floor: _builtins.str
-    """The commit that its own changes start from."""
     on_commit: _builtins.str
     """The commit of the layer below that it goes onto; empty once it goes onto the target itself."""
     on_branch: _builtins.str
@@ -322,7 +319,6 @@ class StackPlace(_message.Message):
         *,
         number: _builtins.int = ...,
         layers: _abc.Iterable[Global___Layer] | None = ...,
-        floor: _builtins.str = ...,
         on_commit: _builtins.str = ...,
         on_branch: _builtins.str = ...,
         below_entry_id: _builtins.str = ...,
@@ -330,7 +326,7 @@ class StackPlace(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["above_entry_id", b"above_entry_id", "below_entry_id", b"below_entry_id", "floor", b"floor", "layers", b"layers", "number", b"number", "on_branch", b"on_branch", "on_commit", b"on_commit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["above_entry_id", b"above_entry_id", "below_entry_id", b"below_entry_id", "layers", b"layers", "number", b"number", "on_branch", b"on_branch", "on_commit", b"on_commit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -539,6 +535,7 @@ class Entry(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     STACK_FIELD_NUMBER: _builtins.int
+    FLOOR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___EntryState.ValueType
@@ -571,6 +568,8 @@ class Entry(_message.Message):
     """What it waits for, in a sentence; empty when it ended."""
     seq: _builtins.int
     """seq of its last transition; WatchEntry goes on from here."""
+    floor: _builtins.str
+    """The commit that the work's own changes start from: base_commit, the layer below, or what a linked run's finding was about."""
     @_builtins.property
     def terms(self) -> Global___LandingTerms:
         """Where it is to go."""
@@ -635,10 +634,11 @@ class Entry(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         stack: Global___StackPlace | None = ...,
+        floor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "candidate", b"candidate", "created_at", b"created_at", "finding", b"finding", "proposal", b"proposal", "stack", b"stack", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "approved", b"approved", "base_commit", b"base_commit", "bundle", b"bundle", "candidate", b"candidate", "commit", b"commit", "created_at", b"created_at", "end_reason", b"end_reason", "epoch", b"epoch", "finding", b"finding", "id", b"id", "landed_commit", b"landed_commit", "links", b"links", "proposal", b"proposal", "queue_id", b"queue_id", "rounds", b"rounds", "run_id", b"run_id", "seq", b"seq", "stack", b"stack", "state", b"state", "terms", b"terms", "title", b"title", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "work_run_id", b"work_run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "approved", b"approved", "base_commit", b"base_commit", "bundle", b"bundle", "candidate", b"candidate", "commit", b"commit", "created_at", b"created_at", "end_reason", b"end_reason", "epoch", b"epoch", "finding", b"finding", "floor", b"floor", "id", b"id", "landed_commit", b"landed_commit", "links", b"links", "proposal", b"proposal", "queue_id", b"queue_id", "rounds", b"rounds", "run_id", b"run_id", "seq", b"seq", "stack", b"stack", "state", b"state", "terms", b"terms", "title", b"title", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "work_run_id", b"work_run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -80,11 +80,9 @@ def _link_failed(entry: Entry, data: LinkOver) -> Entry:
 
 
 def _resolved(entry: Entry, data: LinkOver) -> Entry:
-    """The work takes the place of what was there; a layer's own changes start where it stood when it was found."""
-    stack, found = entry.stack, entry.finding
-    if stack is not None and found is not None and found.floor:
-        stack = replace(stack, floor=found.floor)
-    return replace(entry, links=ended_links(entry, data), work=data.work or entry.work, stack=stack, approved=False)
+    """The work takes the place of what was there; its changes start where that stood when something was found."""
+    work, floor = data.work or entry.work, entry.finding.floor if entry.finding else ""
+    return replace(entry, links=ended_links(entry, data), work=replace(work, floor=floor), approved=False)
 
 
 def ended_links(entry: Entry, data: LinkOver) -> tuple[Link, ...]:

@@ -45,6 +45,8 @@ class Work:
     commit: str
     bundle_sha256: str = ""
     bundle_bytes: int = 0
+    floor: str = ""
+    """The commit that its own changes start from, where that is not its base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,6 @@ class Stack:
     layers: tuple[Layer, ...]
     whole: Work
     """All of the run's work."""
-    floor: str
-    """The commit that the layer's own changes start from."""
     on: Below = Below()
     below_id: str = ""
     """The entry of the layer below."""
@@ -238,5 +238,5 @@ def split(entry: Entry, layers: tuple[Layer, ...]) -> Entry:
         entry,
         terms=replace(terms, title=title, max_tokens=tokens, max_cost_micros=cost),
         work=replace(entry.work, commit=layers[0].commit),
-        stack=Stack(1, layers, entry.work, entry.work.base_commit),
+        stack=Stack(1, layers, entry.work),
     )

@@ -27,9 +27,10 @@ def layer_above(entry: Entry) -> Iterator[PutLayer]:
         return
     layer, below = stack.layers[stack.number], stack.layers[stack.number - 1]
     ended = str(entry.status) if entry.ended and entry.status is not EntryState.LANDED else ""
-    place = Stack(stack.number + 1, stack.layers, stack.whole, below.commit, _on(entry), entry.entry_id)
+    place = Stack(stack.number + 1, stack.layers, stack.whole, _on(entry), entry.entry_id)
     terms = replace(entry.terms, title=layer.title or entry.terms.title)
-    yield PutLayer(upper_id, entry.queue_id, terms, replace(stack.whole, commit=layer.commit), place, ended)
+    work = replace(stack.whole, commit=layer.commit, floor=below.commit)
+    yield PutLayer(upper_id, entry.queue_id, terms, work, place, ended)
 
 
 def _on(entry: Entry) -> Below:

@@ -35,6 +35,7 @@ def entry(view: EntryView) -> pb.Entry:
         work_run_id=it.work.run_id,
         base_commit=it.work.base_commit,
         commit=it.work.commit,
+        floor=it.work.floor or it.work.base_commit,
         links=map(_link, it.links),
         approved=it.approved,
         rounds=it.rounds,
@@ -109,7 +110,6 @@ def _stack(it: Stack, above_id: str) -> pb.StackPlace:
     return pb.StackPlace(
         number=it.number,
         layers=layers,
-        floor=it.floor,
         on_commit=it.on.commit,
         on_branch=it.on.branch,
         below_entry_id=it.below_id,
