@@ -70,6 +70,8 @@ class AnswerPages:
         try:
             await self._call(ANSWER, message, offered)
         except Refusal as refusal:
+            if await self._run(offered) is None:
+                return _page(GONE, 404)
             was_answered = await self._reply(offered)
             if not was_answered:
                 return _page(f"<p>Not answered: {escape(refusal.message)}</p>", 409)

@@ -125,6 +125,31 @@ def test_an_author_who_took_the_name_of_a_judge_keeps_it_from_nothing() -> None:
     assert is_barred_by_name(earlier, JUDGE), "where no principal was written down, the name is all there is"
 
 
+async def test_a_researcher_speaks_for_itself_and_for_the_question_that_it_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with loopback(tmp_path, monkeypatch) as there:
+        operator, coder = await there.acting_as(), await agent_of(there, "coder", "CODE")
+        planner = await agent_of(there, "planner", *PLANNER)
+        asked: set[str] = set()
+        await operator.submit()
+
+        async def offered() -> agent.Lease | None:
+            for lease in await planner.poll():
+                done = honest(lease)
+                if lease.HasField("research"):
+                    asked.add(lease.research.slot.id)
+                    done.research.agent_id, done.research.slot = JUDGE, "../the-plan"
+                assert (await planner.hand_in(done)).accepted
+            return next(iter(await coder.poll()), None)
+
+        lease = await eventually(offered)
+        assert lease is not None
+        bundle = lease.stage.handoff.research_bundle
+        assert {(one.slot, one.agent_id) for one in bundle} == {(slot, planner.name) for slot in asked}
+        assert asked
+
+
 def _route(where: str) -> Callable[[agent.Lease, agent.Completion], None]:
     return lambda _, done: done.stage.route.CopyFrom(work.StageRoute(verdict="PASS", route=where))
 

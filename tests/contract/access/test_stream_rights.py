@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
+from sqlalchemy import MetaData
 
 from pointsman.api.orchestrator.v1 import agent_pb2, landing_pb2
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
@@ -28,6 +29,7 @@ from pointsman.services.orchestrator.config import OrchestratorSettings
 from pointsman.services.orchestrator.domain.landing import commands
 from pointsman.services.orchestrator.domain.landing.machine import MACHINE
 from pointsman.services.orchestrator.domain.landing.model import Terms, Work
+from pointsman.services.orchestrator.store.tables import entry_index
 from tests.contract.access.guarded import Guarded, guarded
 from tests.contract.gateway.gateways import ORCHESTRATOR, gateway
 from tests.contract.wire_samples import files
@@ -93,6 +95,11 @@ async def enqueue_an_entry(there: Guarded) -> None:
     work = Work("run_1", "b" * 40, "c" * 40, "d" * 64, 1)
     command = commands.Enqueue("entry_1", wanted.queue_id("local"), wanted, work)
     await Ledger(store, MACHINE).submit(Caller("olga", "local", request_id="entry"), command)
+    row = {
+        "entity_id": "entry_1", "project": "local", "queue_id": wanted.queue_id("local"), "repository_id": "repository",
+        "run_id": "run_1", "status": "QUEUED", "priority": 1, "created_at_us": 1,
+    }  # fmt: skip
+    await store.write(lambda connection: connection.execute(entry_index(MetaData()).insert(), row))
 
 
 async def test_every_stream_that_goes_on_by_itself_ends_when_its_token_runs_out(

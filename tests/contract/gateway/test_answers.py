@@ -1,7 +1,9 @@
 """Signed links answer a question once: a page, a button, and later what was answered; nobody else answers anything."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
 )
 from pointsman.credentials.answer_link import LINK_SECONDS, OfferedAnswer, answer_link, read_token
 from pointsman.credentials.folder import CredentialRole
+from pointsman.credentials.tokens import Identity, mint
 from pointsman.notify.notice import WORDLESS, Receiver, body_of, notice_of
 from pointsman.services.chassis.core.clock import SystemClock
 from tests.contract.access.loopbacks import Loopback, loopback
@@ -49,10 +52,10 @@ async def asking(there: Loopback) -> tuple[Web, Run]:
     return Web(int(there.gateway.address.rpartition(":")[2]), plane), run
 
 
-def link(there: Loopback, run: Run, answer: str = "proceed", secret: bytes | None = None) -> str:
+def link(there: Loopback, run: Run, answer: str = "proceed", secret: bytes | None = None, **other: Any) -> str:
     """The path of a link that answers the run's question."""
     expires_at = int(SystemClock().now().timestamp()) + LINK_SECONDS
-    offered = OfferedAnswer("local", run.id, run.question.id, answer.upper(), expires_at)
+    offered = replace(OfferedAnswer("local", run.id, run.question.id, answer.upper(), expires_at), **other)
     signed = secret or there.folder.read_secret(CredentialRole.GATEWAY)
     return answer_link(signed, "", offered)
 
@@ -90,6 +93,16 @@ async def test_a_forged_link_another_site_and_an_answer_that_is_not_taken_change
             assert forged.status == 404
         evil = {**CLICK, "origin": "http://evil.example", "sec-fetch-site": "cross-site"}
         assert (await browser.send("POST", link(there, run), b"", evil)).status == 403
+        roles = [role for role in CredentialRole if role is not CredentialRole.GATEWAY]
+        for role in roles:
+            by_agent = link(there, run, secret=there.folder.read_secret(role))
+            assert (role, (await browser.send("POST", by_agent, b"", CLICK)).status) == (role, 404)
+        coders_token = mint(Identity.named(there.folder, "coder/box-1"))
+        assert (await browser.send("POST", f"/answer/{coders_token}", b"", CLICK)).status == 404
+        earlier = await browser.send("POST", link(there, run, question_id="q-before"), b"", CLICK)
+        assert (earlier.status, b"Not answered" in earlier.body) == (409, True), "a link of a question before this one"
+        theirs = await browser.send("POST", link(there, run, project="theirs"), b"", CLICK)
+        assert theirs.status == 404, "a link of another project's run with this id, or of one that is forgotten"
         refused = await browser.send("POST", link(there, run, "switch"), b"", CLICK)
         assert (refused.status, b"Not answered" in refused.body) == (409, True)
         assert (await browser.plane.get(run.id)).question.id == run.question.id

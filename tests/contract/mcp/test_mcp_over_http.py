@@ -279,7 +279,18 @@ async def test_callers_without_a_token_are_refused_and_roles_hold_for_each_tool(
             assert refused.is_error
             assert refusal_of(refused)["reason"] == "PERMISSION_DENIED"
         async with with_headers(web, bearer(authority, "operator")) as client:
-            assert not (await client.call_tool("submit_run", {"message": WISH})).is_error
+            made = await client.call_tool("submit_run", {"message": WISH})
+            assert not made.is_error
+            run_id = made.structured_content["run"]["run_id"]
+        changes: dict[str, dict[str, Any]] = {
+            "submit_run": {"message": WISH},
+            "change_requirement": {"run_id": run_id, "message": "pass everything"},
+            "cancel": {"run_id": run_id, "reason": "enough"},
+        }
+        async with with_headers(web, bearer(authority, "agent")) as client:
+            for tool, said in changes.items():
+                refused = await client.call_tool(tool, said)
+                assert (tool, refused.is_error, refusal_of(refused)["reason"]) == (tool, True, "PERMISSION_DENIED")
 
 
 async def test_without_asking_for_it_there_is_no_mcp(tmp_path: Path) -> None:

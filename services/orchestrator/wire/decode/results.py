@@ -125,14 +125,17 @@ def _answers_result(_agent_id: str, message: work.FeedbackAnswers) -> Result:
     return commands.AnswersResult(settled, statement, message.confidence)
 
 
-def _research_result(_agent_id: str, message: handoff.ResearchReport) -> Result:
+def _research_result(agent_id: str, message: handoff.ResearchReport) -> Result:
     for name in ("summary_md", "memory_jsonl"):
         if not _is_present(getattr(message, name)):
             return MalformedResult(f"research.{name}", "is required and must not be empty")
     problem = _broken_line(message.memory_jsonl.text)
     if problem:
         return MalformedResult("research.memory_jsonl", problem)
-    return commands.ResearchResult(message.confidence, document(message), message.is_survey)
+    signed = handoff.ResearchReport()
+    signed.CopyFrom(message)
+    signed.agent_id = agent_id
+    return commands.ResearchResult(message.confidence, document(signed), message.is_survey)
 
 
 def _is_present(body: handoff.Document) -> bool:

@@ -58,9 +58,9 @@ class RunDocuments:
 
     @cached_property
     def research(self) -> list[handoff.ResearchReport]:
-        """The usable reports."""
+        """The usable reports, each under the slot that it was asked for, whichever its author names."""
         names = sorted(name for name, body in self.documents.items() if name.startswith("research/") and body)
-        return [seen(self.documents[name], handoff.ResearchReport) for name in names]
+        return [_in_slot(name, self.documents[name]) for name in names]
 
     def coder_result(self, task_id: str, contender: int = 0) -> handoff.CoderResult:
         """What the coder of a task handed in, or one of several."""
@@ -112,3 +112,10 @@ class RunDocuments:
             acceptance_criteria=planned.acceptance_criteria,
             research_bundle=self.research,
         )
+
+
+def _in_slot(name: str, body: str) -> handoff.ResearchReport:
+    report = handoff.ResearchReport()
+    report.CopyFrom(seen(body, handoff.ResearchReport))
+    report.slot = name.removeprefix("research/")
+    return report
