@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import pytest_timeout
 
+from pointsman.credentials.location import DEFAULT_DATA
 from pointsman.sandbox import available_level
 from tests.helpers import portable
 from tests.helpers.engines import share_compiled_statements
@@ -30,6 +31,10 @@ conflict_now_and_then()
 remember_migrations()
 share_compiled_statements()
 USUAL_SECONDS = 60
+HOME_DATA = Path(DEFAULT_DATA).expanduser()
+HOME_WAS_USED = HOME_DATA.exists()
+_told: set[Path] = set()
+"""What has failed a test of this process: one is enough."""
 SLOW_FOLDERS = {"e2e", "robustness", "scenarios"}
 INTERPRETERS = str(Path(sys.base_prefix) / "bin")
 if INTERPRETERS not in os.environ["PATH"].split(
@@ -83,6 +88,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Fail the test during which the data directory of whoever runs the tests came into being."""
+    if not HOME_WAS_USED and HOME_DATA.exists() and HOME_DATA not in _told:
+        _told.add(HOME_DATA)
+        pytest.fail(f"{HOME_DATA} came into being during {item.nodeid}, or beside it: give it POINTSMAN_DATA")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

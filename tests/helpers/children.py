@@ -1,6 +1,17 @@
-"""The processes that a process has started, as the system sees them."""
+"""The processes that a process has started, as the system sees them, and a child that ends when its parent does."""
 
+import ctypes
+import signal
 from pathlib import Path
+
+SYSTEM = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+    """From now on this process gets a signal when its parent dies, killed or not; nothing happens where the system is not Linux."""
+    if hasattr(SYSTEM, "prctl"):
+        SYSTEM.prctl(PR_SET_PDEATHSIG, number)
 
 
 def children_of(pid: int, command: str = "") -> list[int]:

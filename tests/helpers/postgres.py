@@ -20,6 +20,8 @@ from tests.helpers.eventually import eventually_now
 FAST = ("fsync=off", "full_page_writes=off")
 """Enough for tests: a killed server loses nothing that the operating system still has."""
 SETTINGS = ("listen_addresses=", "max_connections=200", "shared_buffers=128MB", "log_min_messages=fatal")
+WITH_US = ("setpriv", "--pdeathsig", "QUIT") if shutil.which("setpriv") else ()
+"""Lets the server end when this process is killed, where the system has a command for it."""
 
 
 @dataclass(slots=True)
@@ -38,7 +40,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        command = [str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
+        command = [*WITH_US, str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
         for setting in SETTINGS if self.durable else SETTINGS + FAST:
             command += ["-c", setting]
         self.process = subprocess.Popen(

@@ -2,7 +2,7 @@
 
 A datagram on standard input names module, folder, environment and arguments, and whether its errors are nobody's; it
 carries the output and a pipe, on which the pid is written, and the wait status after the end. A command ends as an
-interpreter does, and outlives the nursery as it would outlive a test. Crash points are armed by its own environment,
+interpreter does, and with the nursery, which ends with the tests. Crash points are armed by its own environment,
 which may set its clock ahead, too.
 """
 
@@ -22,6 +22,7 @@ from pointsman.services.all_in_one import CONTEXTS
 from pointsman.services.chassis.core import crash
 from pointsman.services.chassis.core.clock import SystemClock
 from pointsman.services.router.rules import standard_rule_book
+from tests.helpers.children import end_with_parent
 from tests.helpers.migrations import migrate_beforehand, remember_migrations
 from tests.scenarios.born import AHEAD_SECONDS
 
@@ -33,8 +34,10 @@ LONGEST = 1 << 17
 
 def mind(output: int, report: int) -> None:
     """Go on as the command in a child, and stay behind to tell its pid and how it ends."""
+    end_with_parent()
     child = os.fork()
     if not child:
+        end_with_parent()
         return
     os.close(output)
     os.write(report, f"{child}\n".encode())

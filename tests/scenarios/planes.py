@@ -190,7 +190,7 @@ async def plane(
 ) -> AsyncIterator[Plane]:
     """A control plane on a data directory (or on PostgreSQL), gone at the end."""
     build = builder(data, mocks, OrchestratorSettings(**settings), database_url)
-    running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
+    running = await start(build, ServerSettings(port=0, drain_seconds=0.2), data)
     channel = open_channel(running.address)
     try:
         here = clients(channel)
