@@ -185,7 +185,8 @@ class Integrator:
         proposed = [entry for entry in recorded if _is_proposed(entry)]
         items = [await self._item(client, target, entry, tip) for entry in fresh]
         ready = [item for item in items if item is not None]
-        await landing.land([item for item in ready if not _is_proposed(item.entry)])
+        plain = [item for item in ready if not _is_proposed(item.entry)]
+        await landing.land(plain, "" if landing.landed else tip)
         # a pull request is proven alone: it may be merged without the others
         alone = [await landing.candidate(item) for item in ready if _is_proposed(item.entry)]
         for entry in (*proposed, *filter(None, alone)):

@@ -58,16 +58,17 @@ class Round:
             await self.report(entry, landed=pb.AtCommit(commit=candidate.tip))
             self.landed += 1
 
-    async def land(self, items: Sequence[Item]) -> None:
-        """Lands independent entries together; those that meet others of the batch come in a later one."""
+    async def land(self, items: Sequence[Item], tip: str = "") -> None:
+        """Lands independent entries together, first on a tip that was just fetched; those that meet come in a later batch."""
         left = list(items)
         while left:
-            tip = await self.target.tip()
+            tip = tip or await self.target.tip()
             self._reach(Step.FETCHED)
             left = [item for item in left if not await self._is_there(item, tip)]
             left = [item for item in left if not await self._brings_others(item, tip)]
             batch, left = independent(left)
             await self._land_batch(batch, tip)
+            tip = ""
 
     async def _is_there(self, item: Item, tip: str) -> bool:
         """Whether somebody else has brought the work into the target; it is reported then."""

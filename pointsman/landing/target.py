@@ -46,6 +46,8 @@ class Target:
 
     async def tip(self) -> str:
         """Fetches the branch, and returns the commit that it is at."""
+        if not self.remote and (known := await self._known_tip()):
+            return known
         mine = f"{OURS}/{self.remote or 'local'}/{self.branch}"
         try:
             await git(
@@ -55,6 +57,14 @@ class Target:
         except GitFailed as error:
             raise Blocked(f"the branch {self.branch} cannot be fetched: {error}") from None
         return await text(self.clone, "rev-parse", mine)
+
+    async def _known_tip(self) -> str:
+        """Where the branch of the user's repository is, if the clone has the commit; looking costs less than fetching."""
+        try:
+            commit = await text(self.folder, "rev-parse", "--verify", "--quiet", self.ref)
+        except GitFailed:
+            return ""
+        return commit if await self.has(commit) else ""
 
     async def fetched(self, commit: str) -> bool:
         """Fetches a commit, and not what else a branch may hold, from where the target is; whether it is there."""
@@ -68,8 +78,10 @@ class Target:
 
     async def contains(self, commit: str, tip: str) -> bool:
         """Whether a commit is in the history of a tip."""
-        found = await git(self.clone, "rev-list", "--max-count=1", commit, f"^{tip}", ok=(0, 128))
-        return not found.strip() and await self.has(commit)
+        try:
+            return not (await git(self.clone, "rev-list", "--max-count=1", commit, f"^{tip}")).strip()
+        except GitFailed:  # the clone does not have it
+            return False
 
     async def subjects(self, commit: str, tip: str) -> list[str]:
         """The commits that one commit would bring into a tip, newest first, a line each."""

@@ -13,22 +13,25 @@ REGULAR_FILES = ("100644", "100755")
 
 async def project_at(repository: Path, commit: str) -> ProjectFile:
     """The project file of a commit, all defaults without one; `.worktreeinclude` adds to its includes."""
-    content = await _file_at(repository, commit, FILE_NAME)
+    files = await _files_at(repository, commit, FILE_NAME, INCLUDE_FILE_NAME)
+    content, included = files.get(FILE_NAME), files.get(INCLUDE_FILE_NAME)
     project = ProjectFile() if content is None else read_project_file(content)
-    included = await _file_at(repository, commit, INCLUDE_FILE_NAME)
     if included is None:
         return project
     include = tuple(dict.fromkeys((*project.workspace.include, *read_include_file(included))))
     return replace(project, workspace=replace(project.workspace, include=include))
 
 
-async def _file_at(repository: Path, commit: str, name: str) -> bytes | None:
-    """A regular file at the top of a commit; None when there is none, also for a link or a folder of that name."""
-    listed = (await git(repository, "ls-tree", "-z", "--full-tree", commit, "--", name)).decode(errors="replace")
-    mode, _, rest = listed.partition(" ")
-    if mode not in REGULAR_FILES:
-        return None
-    return await git(repository, "cat-file", "blob", rest.split()[1])
+async def _files_at(repository: Path, commit: str, *names: str) -> dict[str, bytes]:
+    """The regular files of these names at the top of a commit; no links and no folders."""
+    listed = (await git(repository, "ls-tree", "-z", "--full-tree", commit, "--", *names)).decode(errors="replace")
+    found: dict[str, bytes] = {}
+    for line in filter(None, listed.split("\0")):
+        values, _, name = line.partition("\t")
+        mode, _, object_id = values.split()
+        if mode in REGULAR_FILES:
+            found[name] = await git(repository, "cat-file", "blob", object_id)
+    return found
 
 
 async def source_at(repository: Path, commit: str) -> SourceFiles:
