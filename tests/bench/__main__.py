@@ -14,6 +14,7 @@ NAMES = (
     "telemetry",
     "gateway",
     "sizing",
+    "disk",
     "landing",
 )
 

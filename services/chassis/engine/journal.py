@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, select
 from pointsman.services.chassis.core.codec import DIGEST_COLUMNS, chained_digest
 from pointsman.services.chassis.core.errors import not_found
 from pointsman.services.chassis.engine.waiting import wait_for_notification
+from pointsman.services.chassis.storage.dialect import PreparedStatement
 from pointsman.services.chassis.storage.notifications import ANY
 from pointsman.services.chassis.storage.store import Store
 
@@ -46,12 +47,13 @@ class Journal:
         self._store = store
         table = store.tables.journal
         columns = [table.c[name] for name in Transition.__slots__]
-        self._of_entity = (
+        of_entity = (
             select(*columns)
             .where(table.c.entity_id == bindparam("entity_id"), table.c.seq > bindparam("after"))
             .order_by(table.c.seq)
             .limit(bindparam("limit"))
         )
+        self._of_entity = PreparedStatement(store.database, of_entity)
         self._of_store = (
             select(*columns)
             .where(table.c.position > bindparam("after"))
@@ -67,15 +69,17 @@ class Journal:
         """Up to `limit` transitions of an entity, given as (kind, id), after a seq."""
 
         def query(connection: Connection) -> list[Transition]:
-            self._require(connection, project, entity)
-            return self.rows(connection, entity[1], after_seq, limit)
+            rows = self.rows(connection, entity[1], after_seq, limit)
+            if not rows or (rows[0].kind, rows[0].project) != (entity[0], project):
+                self._require(connection, project, entity)
+            return rows
 
         return await self._store.database.read(query)
 
     def rows(self, connection: Connection, entity_id: str, after_seq: int, limit: int) -> list[Transition]:
         """The same, on a connection that is open already, without asking whose it is."""
         parameters = {"entity_id": entity_id, "after": after_seq, "limit": limit}
-        return [Transition(*row) for row in connection.execute(self._of_entity, parameters)]
+        return [Transition(*row) for row in self._of_entity.fetch(connection, parameters)]
 
     async def tail(
         self, project: str, entity: tuple[str, str], after_seq: int, most: int = 1

@@ -12,6 +12,7 @@ from pointsman.services.chassis.core.machine import Command, Event, Machine
 from pointsman.services.chassis.engine.batch import Batch, Parts, StoreParts
 from pointsman.services.chassis.engine.changes import Children, Premises, Submission
 from pointsman.services.chassis.engine.deliveries import Delivery
+from pointsman.services.chassis.storage.dialect import PreparedStatement
 from pointsman.services.chassis.storage.statements import EntityRow, entity_columns
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.chassis.storage.writer import Executed
@@ -37,7 +38,8 @@ class Ledger(Generic[State]):
         self.shared: StoreParts = store.ledgers[0].shared if store.ledgers else StoreParts(store)
         self._parts: Parts[State] = Parts(store, self.shared, machine, children, measure, premises)
         entities = store.tables.entities
-        self._find_one = select(*entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
+        found = select(*entity_columns(store)).where(entities.c.entity_id == bindparam("entity_id"))
+        self._find_one = PreparedStatement(store.database, found)
         store.ledgers.append(self)
 
     async def submit(self, caller: Caller, command: Command, acknowledges: Delivery | None = None) -> Any:
@@ -60,7 +62,8 @@ class Ledger(Generic[State]):
 
     def load(self, connection: Connection, project: str, entity_id: str) -> State:
         """The state without its children, for reading; refused as not found where there is none in the project."""
-        row = EntityRow._make(connection.execute(self._find_one, {"entity_id": entity_id}).first() or _NO_ROW)
+        found = self._find_one.fetch(connection, {"entity_id": entity_id})
+        row = EntityRow._make(found[0] if found else _NO_ROW)
         if row.kind != self.machine.kind or row.project != project:
             raise not_found(self.machine.kind, entity_id)
         return self._parts.state_of(row)

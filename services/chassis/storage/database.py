@@ -76,7 +76,7 @@ class Database:
         try:
             with self.reading.connect() as connection:
                 return query(connection)
-        except DBAPIError as error:
+        except Exception as error:  # SQLAlchemy's, or the driver's own from a prepared statement
             if is_outage(error):
                 raise database_unavailable() from error
             raise

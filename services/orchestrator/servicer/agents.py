@@ -20,6 +20,7 @@ from pointsman.services.orchestrator.domain.completion import not_granted
 from pointsman.services.orchestrator.domain.enums import Capability
 from pointsman.services.orchestrator.servicer.holders import granted, holder_of, lease_key, own
 from pointsman.services.orchestrator.servicer.permissions import PermissionServicer
+from pointsman.services.orchestrator.store.agents import Holder
 from pointsman.services.orchestrator.store.polling import PollRequest, Waiter, run_of
 from pointsman.services.orchestrator.wire import decode, encode, enums
 
@@ -140,8 +141,9 @@ class AgentServicer(PermissionServicer):
     async def _complete(self, request: agent.CompleteRequest, caller: Caller) -> list[agent.CompletionOutcome]:
         """The outcome of each result; the results for one run are one command."""
         by_run: dict[str, dict[str, commands.CompleteAssignment]] = {}
+        holder, capabilities = holder_of(request.agent_id, caller), granted(caller)
         for item in request.completions:
-            command = _completion(request.agent_id, item, caller)
+            command = _completion(item, holder, capabilities)
             by_run.setdefault(command.entity_id, {}).setdefault(command.assignment_id, command)
         groups = [self._complete_run(tuple(group.values()), caller) for group in by_run.values()]
         found = [await groups[0]] if len(groups) == 1 else await asyncio.gather(*groups)
@@ -205,10 +207,12 @@ def _poll_request(agent_id: str, wanted: agent.Wanted, caller: Caller) -> PollRe
     )
 
 
-def _completion(agent_id: str, item: agent.Completion, caller: Caller) -> commands.CompleteAssignment:
+def _completion(
+    item: agent.Completion, holder: Holder, capabilities: frozenset[Capability]
+) -> commands.CompleteAssignment:
     assignment_id = item.lease.assignment_id
     return commands.CompleteAssignment(
-        run_of(assignment_id), assignment_id, item.lease.epoch, agent_id,
-        decode.results.result(agent_id, item), decode.results.usage(item.usage), holder_of(agent_id, caller).principal,
-        secret_digest(item.lease.secret), granted(caller),
+        run_of(assignment_id), assignment_id, item.lease.epoch, holder.agent_id,
+        decode.results.result(holder.agent_id, item), decode.results.usage(item.usage), holder.principal,
+        secret_digest(item.lease.secret), capabilities,
     )  # fmt: skip

@@ -244,6 +244,7 @@ class AssignmentMatcher:
                     "principal": holder.principal, "principal_epoch": row.epoch + 1,
                     "apart_epoch": row.epoch + 1,
                     "secret_digests": secret_digest(secret), "secret_epoch": row.epoch + 1,
+                    "body": "",  # the row is there and keeps its own: packing it again costs more than the lease
                 }
             )  # fmt: skip
             if taker.is_served:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select
 
 from pointsman.services.chassis.core.caller import Caller
 from pointsman.services.chassis.core.clock import from_us, to_us
@@ -15,6 +15,7 @@ from pointsman.services.chassis.engine.journal import Journal
 from pointsman.services.chassis.engine.ledger import Ledger
 from pointsman.services.chassis.engine.retention import forget_run
 from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.dialect import PreparedStatement
 from pointsman.services.chassis.storage.store import Store
 from pointsman.services.router.domain import outcomes, thinking_journal
 from pointsman.services.router.domain.decision_record import KIND as DECISION
@@ -47,6 +48,9 @@ class RouterStore:
         self.outcomes = Ledger(self.store, outcomes.MACHINE, OutcomeChildren(database, self._tables))
         self.thinking_decisions = Ledger(self.store, thinking_journal.MACHINE)
         self.journal = Journal(self.store)
+        entities = self.store.tables.entities
+        policy = select(entities.c.body).where(entities.c.entity_id == bindparam("policy_id"))
+        self._find_policy = PreparedStatement(database, policy)
 
     async def store_decisions(self, caller: Caller, decisions: Sequence[RoutingDecision]) -> list[StoredDecision]:
         """Stores the decisions of one call together, each under its own part of the call's request id."""
@@ -166,10 +170,8 @@ class RouterStore:
         return [(from_json(body, DecisionRecord).made, from_us(at_us)) for body, at_us in rows]
 
     def _policy(self, connection: Connection, project: str) -> Policy | None:
-        entities = self.store.tables.entities
-        found = select(entities.c.body).where(entities.c.entity_id == policy_id(project))
-        body = connection.execute(found).scalar_one_or_none()
-        return None if body is None else from_json(body, Policy)
+        found = self._find_policy.fetch(connection, {"policy_id": policy_id(project)})
+        return from_json(found[0][0], Policy) if found else None
 
     def _debated(self, connection: Connection, project: str, session_id: str, tasks: Sequence[str]) -> frozenset[str]:
         table = self._tables.tracks
