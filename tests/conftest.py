@@ -27,6 +27,7 @@ from tests.helpers.postgres import PostgresServer, postgres_server
 
 pytest_plugins = ["pytester"]
 trust_loopback()
+gc.disable()  # until all tests are collected: nothing of what is imported is garbage
 conflict_now_and_then()
 remember_migrations()
 share_compiled_statements()
@@ -85,6 +86,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Look for garbage only among what tests make, and less often: thousands of tests and modules stay to the end."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -34,7 +34,7 @@ class Stores:
 
     name: str
     shape: object
-    emptying: sql.Composed
+    emptying: bytes
     free: list[str] = field(default_factory=list)
 
 
@@ -67,11 +67,10 @@ def _lay_down(server: PostgresServer) -> Stores:
             for row in connection.execute(sql.SQL("SELECT * FROM {}").format(table))
         ]
         shape = connection.execute(SHAPE).fetchone()
-    emptied = [sql.SQL("DELETE FROM {}").format(table) for table in tables]
-    first = sql.SQL("SET session_replication_role = replica")
-    return Stores(
-        str(psycopg.conninfo.conninfo_to_dict(url)["dbname"]), shape, sql.SQL("; ").join([first, *emptied, *seeds])
-    )
+        emptied = [sql.SQL("DELETE FROM {}").format(table) for table in tables]
+        first = sql.SQL("SET session_replication_role = replica")
+        emptying = sql.SQL("; ").join([first, *emptied, *seeds]).as_bytes(connection)
+    return Stores(str(psycopg.conninfo.conninfo_to_dict(url)["dbname"]), shape, emptying)
 
 
 def _migrate(url: str, schema: str, migrations: Path | None) -> None:

@@ -64,6 +64,11 @@ class Nursery:
             output, module="pointsman.cli", arguments=arguments, environment=environment, folder=str(folder)
         )
 
+    def bear_on_terminal(self, arguments: tuple[str, ...], environment: dict[str, str], terminal: int) -> Born:
+        """`pointsman` with these arguments, as somebody at this terminal has started it."""
+        wanted = {"arguments": arguments, "environment": environment, "folder": str(ROOT), "is_terminal": True}
+        return self._bear(terminal, module="pointsman.cli", **wanted)
+
     def bear_service(self, context: str, environment: dict[str, str], output: int) -> Born:
         """A service, which says to this file where it serves; its log is nobody's."""
         module = f"pointsman.services.{context}"
@@ -74,7 +79,11 @@ class Nursery:
         with self._lock:
             if self._asked is None:
                 self._asked = self._start()
-            socket.send_fds(self._asked, [json.dumps({"is_quiet": False, **wanted}).encode()], [output, report])
+            socket.send_fds(
+                self._asked,
+                [json.dumps({"is_quiet": False, "is_terminal": False, **wanted}).encode()],
+                [output, report],
+            )
         os.close(report)
         return Born(told)
 

@@ -1,11 +1,12 @@
 """Bears `pointsman` commands and services: all is imported once, so that each is a process without a second of imports.
 
-A datagram on standard input names module, folder, environment and arguments, and whether its errors are nobody's; it
-carries the output and a pipe, on which the pid is written, and the wait status after the end. A command ends as an
-interpreter does, and with the nursery, which ends with the tests. Crash points are armed by its own environment,
-which may set its clock ahead, too.
+A datagram on standard input names module, folder, environment and arguments, whether its errors are nobody's and
+whether its output is its terminal; it carries the output and a pipe, on which the pid is written, and the wait status
+after the end. A command ends as an interpreter does, and with the nursery, which ends with the tests. Crash points are
+armed by its own environment, which may set its clock ahead, too.
 """
 
+import fcntl
 import gc
 import json
 import os
@@ -13,6 +14,7 @@ import runpy
 import socket
 import sys
 import tempfile
+import termios
 from contextlib import suppress
 from datetime import timedelta
 from importlib import import_module
@@ -49,7 +51,10 @@ def become(wanted: dict[str, object], output: int, report: int) -> None:
     """Be a process as a shell would have started it."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
+    if wanted["is_terminal"]:
+        fcntl.ioctl(output, termios.TIOCSCTTY, 0)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.dup2(output if wanted["is_terminal"] else nothing, 0)
     os.dup2(output, 1)
     os.dup2(nothing if wanted["is_quiet"] else output, 2)
     os.close(output)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pointsman.sandbox import Level, available_level
+from tests.helpers.eventually import eventually_now
 from tests.scenarios.commands import finished, running
 
 NEWER = "9999"
@@ -21,6 +22,12 @@ def findings(data: Path, **environment: str) -> tuple[int, dict[str, Any]]:
     settings = {"POINTSMAN_SERVER_PORT": "0", "POINTSMAN_GATEWAY_PORT": "0"}
     code, printed = finished("doctor", "--json", POINTSMAN_DATA=str(data), **(settings | environment))
     return code, {finding["check"]: finding for finding in json.loads(printed)}
+
+
+def all_is_well(data: Path) -> dict[str, Any]:
+    """What was found, where nothing is wrong; else nothing."""
+    code, found = findings(data)
+    return {} if code else found
 
 
 @contextmanager
@@ -102,8 +109,7 @@ def test_a_database_that_is_away_is_told_by_store(tmp_path: Path) -> None:
 def test_a_running_control_plane_is_asked_for_its_health_and_a_dead_one_is_named(tmp_path: Path) -> None:
     with running("up", "--port", "0", POINTSMAN_DATA=str(tmp_path), POINTSMAN_GATEWAY_PORT="0") as plane:
         plane.line_with(" up at ")
-        code, found = findings(tmp_path)
-        assert code == 0, found
+        found = eventually_now(lambda: all_is_well(tmp_path), 60)  # a busy service may be late for its health
         assert found["orchestrator service"]["detail"].endswith(": serving")
     with taken_port() as port:
         away = f"127.0.0.1:{port}"

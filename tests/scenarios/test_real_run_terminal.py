@@ -1,9 +1,6 @@
 """`pointsman run` on a terminal: it shows the state, asks its questions there, and Ctrl-C asks before it leaves."""
 
 import os
-import pty
-import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +10,8 @@ import pytest
 from pointsman.worker.git import git
 from tests.helpers.eventually import eventually_now
 from tests.helpers.hello_repository import example_repository
-from tests.scenarios.commands import ROOT, finished, open_gate, patient
+from tests.scenarios.born import NURSERY, Born
+from tests.scenarios.commands import finished, open_gate, patient
 
 pytestmark = pytest.mark.timeout(150)
 
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.timeout(150)
 class Terminal:
     """A command on a terminal of its own."""
 
-    def __init__(self, process: int, screen: int) -> None:
+    def __init__(self, process: Born, screen: int) -> None:
         self._process = process
         self._screen = screen
         self.text = ""
@@ -47,32 +45,27 @@ class Terminal:
     def wait(self) -> int:
         """The exit code."""
 
-        def ended() -> tuple[int, int] | None:
+        def ended() -> bool:
             self._read()
-            reaped, status = os.waitpid(self._process, os.WNOHANG)
-            return (reaped, status) if reaped else None
+            return self._process.poll() is not None
 
-        done = eventually_now(ended, 60)
-        assert done is not None
-        self._process = 0
-        return os.waitstatus_to_exitcode(done[1])
+        eventually_now(ended, 60)
+        return self._process.wait()
 
     def close(self) -> None:
         """End what still runs."""
-        if self._process:
-            os.kill(self._process, signal.SIGKILL)
-            os.waitpid(self._process, 0)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
         os.close(self._screen)
 
 
 @contextmanager
 def terminal(*arguments: str, data: Path) -> Iterator[Terminal]:
-    process, screen = pty.fork()
-    if process == 0:
-        os.chdir(ROOT)
-        os.environ.update(POINTSMAN_DATA=str(data), TERM="xterm")
-        os.execv(sys.executable, [sys.executable, "-m", "pointsman.cli", *arguments])
+    screen, ours = os.openpty()
     os.set_blocking(screen, False)
+    process = NURSERY.bear_on_terminal(arguments, {**os.environ, "POINTSMAN_DATA": str(data), "TERM": "xterm"}, ours)
+    os.close(ours)
     shown = Terminal(process, screen)
     try:
         yield shown
@@ -86,7 +79,6 @@ def greeting_on(folder: Path, gate: Path) -> tuple[str, ...]:
     return ("run", "add a greeting to the hello module", "--action", "--repo", str(folder), "--command", command)
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_ctrl_c_asks_and_cancels_the_run(tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
     command = patient(tmp_path / "gate")
@@ -101,7 +93,6 @@ async def test_ctrl_c_asks_and_cancels_the_run(tmp_path: Path) -> None:
     assert "CANCELLED" in shown.text
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_a_question_is_asked_at_the_terminal_and_the_run_goes_on(tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
     await git(folder, "rm", "-q", "-r", "tests")
@@ -119,7 +110,6 @@ async def test_a_question_is_asked_at_the_terminal_and_the_run_goes_on(tmp_path:
     assert "COMPLETE" in shown.text
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_ctrl_c_and_d_leave_the_run_to_a_process_in_the_background(tmp_path: Path) -> None:
     folder, data = await example_repository(tmp_path), tmp_path / "data"
     with terminal(*greeting_on(folder, tmp_path / "gate"), data=data) as shown:
@@ -137,7 +127,6 @@ async def test_ctrl_c_and_d_leave_the_run_to_a_process_in_the_background(tmp_pat
     assert "failed (attempt" not in output
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_a_budget_is_asked_for_where_it_is_raised(tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
     open_gate(tmp_path / "gate")
@@ -159,7 +148,6 @@ async def test_a_budget_is_asked_for_where_it_is_raised(tmp_path: Path) -> None:
     [("cancel\n", 1, "CANCELLED"), ("\x04", 4, "answer run_"), ("\x03\x03", 130, "Go on: ")],
     ids=["cancel", "ctrl-d", "ctrl-c twice"],
 )
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 async def test_a_question_can_be_left(keys: str, ending: int, words: str, tmp_path: Path) -> None:
     folder = await example_repository(tmp_path)
     arguments = greeting_on(folder, tmp_path / "gate")

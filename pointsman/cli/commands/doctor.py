@@ -45,6 +45,8 @@ from pointsman.services.gateway.config import GatewaySettings
 
 LEAST_GIT = (2, 38)
 """The first git that can merge without a working tree."""
+HEALTH_SECONDS = 10
+"""Longer than a service of a busy machine takes to answer."""
 OF_OTHERS = 0o077
 NOT_ISOLATED = (
     "install bubblewrap, or use a kernel with Landlock: an agent's command can read your credentials, "
@@ -211,7 +213,7 @@ async def _health(name: str, address: str) -> Finding:
         service = f"pointsman.api.{name}.v1.{name.capitalize()}Service"
         try:
             request = health_pb2.HealthCheckRequest(service=service)
-            answer = await health_pb2_grpc.HealthStub(channel).Check(request, timeout=3)
+            answer = await health_pb2_grpc.HealthStub(channel).Check(request, timeout=HEALTH_SECONDS)
         except grpc.aio.AioRpcError as error:
             return Finding(
                 f"{name} service",
