@@ -3,6 +3,10 @@
 import asyncio
 from pathlib import Path
 
+import grpc
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from pointsman.api.orchestrator.v1 import evidence_pb2 as evidence
 from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
@@ -14,6 +18,7 @@ from tests.scenarios.planes import Plane, clients
 from tests.scenarios.processes import CONTEXTS, Processes, mocked, processes
 
 RUNS = 6
+KIWI = {"team": "kiwi"}
 TICK = (
     CrashPoint.BEFORE_TIMER, CrashPoint.BATCH_DECIDED, CrashPoint.OUTBOX_WRITTEN, CrashPoint.BEFORE_DELIVERY,
     f"{CrashPoint.JOURNAL_WRITTEN}:2", CrashPoint.AFTER_DELIVERY,
@@ -128,6 +133,39 @@ async def test_a_time_of_a_schedule_starts_one_run_wherever_the_tick_is_killed(t
             assert told.next_at.seconds == made.next_at.seconds + 3600
             listed = await here.runs.ListRuns(pb.ListRunsRequest(labels={"schedule": made.id}))
             assert [one.id for one in listed.runs] == [told.starts[0].run_id]
+
+
+async def test_a_change_of_many_runs_goes_on_where_it_was_killed_and_does_nothing_twice(tmp_path: Path) -> None:
+    with processes(tmp_path) as group:
+        async with group.channel() as channel:
+            here = clients(channel)
+            first = [(await here.submit(f"Fix the test in src/{n}.py", labels=KIWI)).id for n in range(4)]
+            for run_id in first:
+                await here.reached(run_id, runs.RUN_STATE_CODER_EXEC)
+        for change in ({"cancel": pb.CancelEach(reason="enough")}, {"rerun": pb.RerunEach()}):
+            chosen = pb.RunSelection(labels=KIWI, created_before=Timestamp(seconds=2**33))
+            request = pb.ChangeRunsRequest(request_id=next(iter(change)), selection=chosen, **change)
+            listed = await _killed_and_done(group, request)
+        ended = [one.id for one in listed if one.state == runs.RUN_STATE_CANCELLED]
+        again = [one.origin.run_id for one in listed if one.HasField("origin")]
+        assert (len(listed), sorted(ended), sorted(again)) == (8, sorted(first), sorted(first))
+
+
+async def _killed_and_done(group: Processes, request: pb.ChangeRunsRequest) -> list[runs.Run]:
+    """The orchestrator is killed while it writes the third run, and is asked again with the same request_id."""
+    group.kill("orchestrator")
+    group.start_armed(f"{CrashPoint.JOURNAL_WRITTEN}:3", "orchestrator")
+    async with group.channel() as channel:
+        with pytest.raises(grpc.aio.AioRpcError):
+            await clients(channel).runs.ChangeRuns(request)
+    await asyncio.to_thread(_kill_and_restart, group, "orchestrator")
+    async with group.channel() as channel:
+        here = clients(channel)
+        await here.runs.ChangeRuns(request)
+        listed = (await here.runs.ListRuns(pb.ListRunsRequest(labels=KIWI))).runs
+        for run in listed:
+            assert (await here.moves(run.id)).count("cancel") <= 1
+        return list(listed)
 
 
 async def _all_complete(here: Plane, started: list[str]) -> None:
