@@ -120,6 +120,13 @@ class Deliver(OfRun):
     branch: Annotated[str, Field(max_length=200, description="The branch; default: pointsman/RUN.")] = ""
 
 
+class Trigger(Parameters):
+    """Of trigger_schedule."""
+
+    schedule_id: Annotated[str, Field(min_length=1, max_length=128, description="The schedule's id.")]
+    request_id: RequestId = ""
+
+
 class Route(Parameters):
     """Of route."""
 

@@ -19,6 +19,7 @@ from pointsman.api.orchestrator.v1.run_pb2 import (
     TaskProgress,
     WaitKind,
 )
+from pointsman.api.orchestrator.v1.schedule_pb2 import Schedule, ScheduledStart, ScheduleState
 from pointsman.worker.quoting import printable
 
 TERMINAL = (RUN_STATE_COMPLETE, RUN_STATE_CANCELLED, RUN_STATE_FAILED)
@@ -93,6 +94,29 @@ class RepositoriesResult(BaseModel):
     """Repositories by name."""
 
     repositories: list[RepositoryResult]
+
+
+class ScheduleResult(BaseModel):
+    """A schedule, which starts runs at times."""
+
+    schedule_id: str
+    state: str
+    cron: str
+    time_zone: str
+    next_at: str
+    """When it starts the next run (UTC); empty while it is paused."""
+    branch: str
+    message: Untrusted
+    last_run_id: str
+    last_outcome: str
+    """How its last run ended, or why there was none; empty while it is at work."""
+
+
+class SchedulesResult(BaseModel):
+    """Schedules, newest first."""
+
+    schedules: list[ScheduleResult]
+    note: str
 
 
 class DeliverResult(BaseModel):
@@ -203,6 +227,22 @@ def run_result(run: Run) -> RunResult:
         end_reason=printable(run.end_reason),
         intent=untrusted(run.intent, "user"),
         next=_next(run, ended=ended),
+    )
+
+
+def schedule_result(one: Schedule) -> ScheduleResult:
+    """A schedule as it is now."""
+    last = one.starts[-1] if one.starts else ScheduledStart()
+    return ScheduleResult(
+        schedule_id=one.id,
+        state=ScheduleState.Name(one.state).removeprefix("SCHEDULE_STATE_").lower(),
+        cron=one.spec.cron,
+        time_zone=one.spec.time_zone,
+        next_at=one.next_at.ToJsonString() if one.HasField("next_at") else "",
+        branch=one.order.repository.branch,
+        message=untrusted(one.order.message, one.created_by),
+        last_run_id=last.run_id,
+        last_outcome=last.reason or last.outcome,
     )
 
 

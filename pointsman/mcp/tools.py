@@ -21,6 +21,11 @@ from pointsman.mcp.workplace import Caller, Unusable
 MAX_ATTEMPTS = 200
 MAX_CHUNKS = 200
 MAX_SCANNED = 500
+MAX_SCHEDULES = 100
+SCHEDULES_ARE_MADE_BY_PEOPLE = (
+    'Schedules start runs while nobody looks, so that people make and change them: `pointsman schedule "…" --cron '
+    '"0 3 * * *"`, `pointsman schedule pause|resume|delete ID`. trigger_schedule starts one run now.'
+)
 NO_CLONE = "this server has no clone of the repository; in one, run: pointsman deliver {run_id}"
 
 
@@ -85,6 +90,17 @@ async def list_repositories(caller: Caller, given: take.Nothing) -> give.Reposit
             for one in await caller.client.agents.repositories()
         ]
     )
+
+
+async def list_schedules(caller: Caller, given: take.Nothing) -> give.SchedulesResult:  # noqa: ARG001
+    """The schedules of the project."""
+    found = [give.schedule_result(one) async for one in caller.client.schedules.all()]
+    return give.SchedulesResult(schedules=found[:MAX_SCHEDULES], note=SCHEDULES_ARE_MADE_BY_PEOPLE)
+
+
+async def trigger_schedule(caller: Caller, given: take.Trigger) -> give.ScheduleResult:
+    """Start a run of a schedule now."""
+    return give.schedule_result(await caller.client.schedules.trigger(given.schedule_id, given.request_id))
 
 
 async def plan(caller: Caller, given: take.OfRun) -> give.RunResult:
@@ -242,6 +258,8 @@ _TOOLS = (
         "What a run delivered. In a clone of the repository it is put on a new branch; nothing is overwritten and the working tree is not touched.",
         take.Deliver, give.DeliverResult, deliver, changes=True,
     ),
+    Tool("list_schedules", "Schedules: when each starts a run, from which branch, and how the last one ended.", take.Nothing, give.SchedulesResult, list_schedules),
+    Tool("trigger_schedule", "Start a run of a schedule now, besides its times, on the terms that a person gave it.", take.Trigger, give.ScheduleResult, trigger_schedule, changes=True),
     Tool("route", "What the router decides about a message, by which rules and words; nothing is started.", take.Route, give.RouteResult, route),
 )  # fmt: skip
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _TOOLS}

@@ -17,7 +17,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import ConfigDict
 
+from pointsman.api.orchestrator.v1 import orchestrator_pb2 as pb
 from pointsman.api.orchestrator.v1 import run_pb2 as runs
+from pointsman.api.orchestrator.v1 import schedule_pb2 as schedule
+from pointsman.api.orchestrator.v1.schedule_pb2_grpc import ScheduleServiceStub
 from tests.contract.gateway.gateways import Web, gateway
 from tests.contract.gateway.test_access import bearer
 from tests.helpers.certificates import Authority
@@ -27,7 +30,7 @@ from tests.scenarios.planes import NOBODY, WISH
 ERAS = ("legacy", "2026-07-28")
 EVERY_TOOL = {
     "submit_run", "plan", "get_run", "list_repositories", "list_runs", "answer", "change_requirement", "cancel", "get_evidence", "get_diff",
-    "logs", "deliver", "route",
+    "logs", "deliver", "list_schedules", "trigger_schedule", "route",
 }  # fmt: skip
 
 
@@ -87,6 +90,30 @@ async def check_what_came_of_it(client: Client, run_id: str) -> None:
     for kind, word in (("delivery", "COMPLETE"), ("evidence", "attempts"), ("transcript", "output")):
         read = await client.read_resource(f"pointsman://runs/{run_id}/{kind}")
         assert word in getattr(read.contents[0], "text", "")
+
+
+async def test_schedules_are_listed_and_triggered_once_for_a_request_and_made_by_people_alone(tmp_path: Path) -> None:
+    async with gateway(tmp_path, NOBODY, mcp=True) as web:
+        order = pb.SubmitRequest(request_id="x", message=WISH)
+        spec = schedule.ScheduleSpec(cron="0 3 * * *", overlap=schedule.OVERLAP_POLICY_ALLOW)
+        request = schedule.CreateScheduleRequest(request_id="x", spec=spec, order=order)
+        made = (await ScheduleServiceStub(web.plane.channel).CreateSchedule(request)).schedule
+        async with client_of(web) as client:
+            listed = (await client.call_tool("list_schedules", {})).structured_content
+            (one,) = listed["schedules"]
+            assert (one["schedule_id"], one["state"], one["message"]["untrusted_text"]) == (made.id, "active", WISH)
+            assert 'pointsman schedule "…" --cron' in listed["note"]
+            for _ in range(2):
+                given = {"schedule_id": made.id, "request_id": "once"}
+                assert not (await client.call_tool("trigger_schedule", given)).is_error
+
+            async def last_run() -> str:
+                answer = (await client.call_tool("list_schedules", {})).structured_content
+                return str(answer["schedules"][0]["last_run_id"])
+
+            run_id = await eventually(last_run, 30)
+            found = (await client.call_tool("list_runs", {})).structured_content["runs"]
+            assert [run["run_id"] for run in found] == [run_id]
 
 
 async def test_a_refusal_keeps_its_reason_and_names_the_field(tmp_path: Path) -> None:
