@@ -179,6 +179,7 @@ LOADED = {
     "/components": "#rest",
     "/agents": "#agents tbody tr",
     "/queue": "#coming > *",
+    "/schedules": "#schedules > *",
     "/router": "#recent > *",
 }
 

@@ -22,6 +22,7 @@ PAGES = {
     "people": ("/people", "#questions .card"),
     "agents": ("/agents", "#agents tbody tr"),
     "queue": ("/queue", "#coming > *"),
+    "schedules": ("/schedules", "#schedules > *"),
     "router": ("/router", "#recent > *"),
     "new": ("/new", "#message"),
     "components": ("/components", "#rest"),

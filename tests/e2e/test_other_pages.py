@@ -192,7 +192,17 @@ async def test_nobody_is_kept_out(tmp_path: Path, browser: Browser, scheme: Any)
         await here.plane.taken((await here.plane.submit()).id)
         await here.plane.asked((await here.plane.submit(VAGUE)).id)
         found: list[str] = []
-        for path in ("/runs", f"/runs/{done.id}", "/people", "/agents", "/queue", "/router", "/new", "/components"):
+        for path in (
+            "/runs",
+            f"/runs/{done.id}",
+            "/people",
+            "/agents",
+            "/queue",
+            "/schedules",
+            "/router",
+            "/new",
+            "/components",
+        ):
             page = await view.open(here, path)
             await loaded(page, path)
             if path == "/people":

@@ -165,7 +165,17 @@ async def test_at_phone_width_nothing_is_cut_off(tmp_path: Path, browser: Browse
     async with console(tmp_path) as here, viewed(browser, PHONE) as view:
         await here.plane.behave(mock.MOCK_ROLE_EXECUTOR, mock.MOCK_OUTCOME_SILENT)
         run = await here.plane.taken((await here.plane.submit()).id)
-        for path in ("/runs", f"/runs/{run.id}", "/people", "/agents", "/queue", "/router", "/new", "/components"):
+        for path in (
+            "/runs",
+            f"/runs/{run.id}",
+            "/people",
+            "/agents",
+            "/queue",
+            "/schedules",
+            "/router",
+            "/new",
+            "/components",
+        ):
             page = await view.open(here, path)
             await loaded(page, path)
             assert await page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), path

@@ -251,7 +251,7 @@ async def test_foreign_pages_can_neither_read_nor_change(tmp_path: Path) -> None
 
 async def test_the_console_is_served_from_memory_with_its_policy(tmp_path: Path) -> None:
     async with gateway(tmp_path, NOBODY) as web:
-        for path in ("/", "/runs", "/runs/run_1/with/slashes", "/people", "/agents", "/queue", "/router"):
+        for path in ("/", "/runs", "/runs/run_1/with/slashes", "/people", "/agents", "/queue", "/schedules", "/router"):
             page = await web.get(path)
             assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
             assert "script-src 'self'" in page.headers["content-security-policy"]

@@ -8,6 +8,7 @@ export const ORCHESTRATOR = RUNS;
 export const AGENTS = "orchestrator.AgentService";
 export const ARTIFACTS = "orchestrator.ArtifactService";
 export const LANDING = "orchestrator.LandingService";
+export const SCHEDULES = "orchestrator.ScheduleService";
 export const PIPELINE = "pipeline.PipelineService";
 export const WORKFLOW = "workflow.WorkflowService";
 export const ROUTER = "router.RouterService";

@@ -12,7 +12,8 @@ import { questionView } from "./question.js";
 import { entryCard } from "./queue.js";
 import { ReviewView } from "./review.js";
 import { asks } from "./runs.js";
-import { AGENTS, attempts, entries, life, NOW, PLAN } from "./samples.js";
+import { AGENTS, attempts, entries, life, NOW, PLAN, schedules } from "./samples.js";
+import { scheduleCard } from "./schedules.js";
 import { TraceView } from "./trace.js";
 import { ATTENTION, PHASES, tone } from "./words.js";
 
@@ -66,7 +67,17 @@ function sample(attention) {
 
 export async function show(main) {
   title("Components");
-  replace(main, h("h1", {}, "Components"), words(), controls(), wholes(), reviews(), plans(), entriesView());
+  replace(
+    main,
+    h("h1", {}, "Components"),
+    words(),
+    controls(),
+    wholes(),
+    reviews(),
+    plans(),
+    entriesView(),
+    schedulesView(),
+  );
 }
 
 // The review of an attempt in each state, asked about and not.
@@ -108,6 +119,11 @@ function plans() {
 function entriesView() {
   const cards = entries().map((one) => entryCard(one, () => {}));
   return section("entries-part", "Entries of a merge queue", h("div", { class: "cards" }, cards));
+}
+
+function schedulesView() {
+  const cards = schedules().map((one) => scheduleCard(one, () => {}));
+  return section("schedules-part", "Schedules", h("div", { class: "cards" }, cards));
 }
 
 // Chips, what runs ask, grades and phases.

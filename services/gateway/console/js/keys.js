@@ -12,7 +12,7 @@ const ABOUT = [
   ["a", "accept, where a run asks for it"],
   ["r", "reject, where a run asks for it"],
   ["n", "new run"],
-  ["g r, g p, g a, g q", "go to runs, people, agents, queue"],
+  ["g r, g p, g a, g q, g s", "go to runs, people, agents, queue, schedules"],
   ["Ctrl K or ⌘ K", "go anywhere"],
   ["?", "this page"],
 ];

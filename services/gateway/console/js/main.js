@@ -26,6 +26,7 @@ const PAGES = [
   [/^\/people$/, later(() => import("./people.js"))],
   [/^\/agents$/, later(() => import("./agents.js"))],
   [/^\/queue$/, later(() => import("./queue.js"))],
+  [/^\/schedules$/, later(() => import("./schedules.js"))],
   [/^\/router$/, later(() => import("./router.js"))],
   [/^\/components$/, later(() => import("./components.js"))],
 ];
@@ -190,6 +191,7 @@ startKeys({
   "g p": () => go("/people"),
   "g a": () => go("/agents"),
   "g q": () => go("/queue"),
+  "g s": () => go("/schedules"),
 });
 setInterval(() => document.hidden || tick(), 1000);
 show().finally(() => setTimeout(() => import("./palette.js").catch(() => {}), SOON));

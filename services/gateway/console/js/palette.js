@@ -14,6 +14,7 @@ const PAGES = [
   ["Waits for a person", "/people"],
   ["Agents", "/agents"],
   ["Queue", "/queue"],
+  ["Schedules", "/schedules"],
   ["Router", "/router"],
 ];
 const PAUSE = 150;

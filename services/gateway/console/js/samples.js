@@ -1,5 +1,5 @@
 // @ts-check
-// What the component page shows: runs, plans, agents and entries in every state, made up.
+// What the component page shows: runs, plans, agents, entries and schedules in every state, made up.
 
 export const NOW = () => new Date(Date.now() - 61000).toISOString();
 
@@ -142,6 +142,40 @@ export function entries() {
     id: `entry_${place}`,
     state: `ENTRY_STATE_${one.state}`,
     updated_at: NOW(),
+  }));
+}
+
+export function schedules() {
+  const start = (outcome, reason = "") => ({ nominal_at: NOW(), run_id: reason ? "" : "run_1", outcome, reason });
+  const spec = { cron: "0 3 * * *", time_zone: "Europe/Berlin", missed: "MISSED_POLICY_ONE", catch_up: "86400s" };
+  const made = {
+    spec: { ...spec, overlap: "OVERLAP_POLICY_SKIP" },
+    order: { message: "Update the dependencies, repair what breaks", repository: { branch: "main", base_commit: "" } },
+    waiting: [],
+    starts: [],
+    reason: "",
+    started: 0,
+    missed: 0,
+    overlapped: 0,
+    refused: 0,
+  };
+  const starts = [
+    start("COMPLETE"),
+    start("FAILED"),
+    start("", "no worker with the branch was there for a day"),
+    start(""),
+  ];
+  const states = [
+    { state: "ACTIVE", next_at: NOW(), starts, started: 3, missed: 2, overlapped: 1, refused: 1 },
+    { state: "ACTIVE", next_at: NOW(), waiting: [NOW()] },
+    { state: "PAUSED", reason: "release week" },
+    { state: "DELETED", reason: "enough" },
+  ];
+  return states.map((one, place) => ({
+    ...made,
+    ...one,
+    id: `schedule_${place}`,
+    state: `SCHEDULE_STATE_${one.state}`,
   }));
 }
 
