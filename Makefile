@@ -18,7 +18,7 @@ STORE_TESTS := tests/contract/chassis tests/contract/orchestrator tests/contract
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench bench-servers bench-peers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance
+.PHONY: help run up test check bench bench-servers bench-peers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance acp-conformance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -169,6 +169,9 @@ hook-recordings: $(DEV_STAMP) ## record what the real Claude Code sends to our h
 
 agents-acceptance: $(DEV_STAMP) ## play a run with each real agent that can be installed, by its command line and by ACP, and a scripted model (AGENT="codex gemini-acp")
 	@$(BIN)/python -m tests.acceptance.agents $(AGENTS) $(AGENT)
+
+acp-conformance: $(DEV_STAMP) ## every real agent by ACP through the same steps (prompt, tool, usage, permission, cancel, resume, crash), as a table (AGENT="qwen-acp")
+	@$(BIN)/python -m tests.acceptance.acp_conformance $(AGENTS) $(AGENT)
 
 ecosystems: $(DEV_STAMP) ## bring real projects of the registries, each with a bug, to a proven branch as a new user would (PROJECT="uuid semver")
 	@$(BIN)/python -m tests.acceptance.ecosystems .venv-ecosystems $(PROJECT)

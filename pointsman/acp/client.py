@@ -51,6 +51,8 @@ class AssignmentClient:
         policy = judge(request, self._order.ask_before, self._is_within)
         allowed = policy is Policy.ALLOW or (policy is Policy.ASK and await self._ask(request))
         self._say("permission", tool=request.title, policy=str(policy), allowed=allowed)
+        if allowed and tool_call.tool_call_id not in self._calls:  # some agents tell of a call only by asking for it
+            self._say("tool", id=tool_call.tool_call_id, title=request.title, kind=request.kind)
         chosen = next((option for kind in CHOICES[allowed] for option in options if option.kind == kind), None)
         if chosen is None:
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))

@@ -112,9 +112,9 @@ PROGRAMS = {
 }
 
 
-def installed(name: str, folder: Path) -> Path:
+def installed(name: str, folder: Path, other: Program | None = None) -> Path:
     """The folder with the program's command, which is installed there if it is not yet."""
-    program, place = PROGRAMS[name], folder / name
+    program, place = other or PROGRAMS[name], folder / name
     if program.registry == "pip":
         commands = place / "bin"
         steps = [

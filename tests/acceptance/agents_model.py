@@ -370,6 +370,9 @@ class Model(ThreadingHTTPServer):
         self.answer = answer
         self.heard: list[str] = []
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """An agent that was killed takes no answer."""
+
     def log(self, line: str) -> None:
         """Remember a question."""
         self.heard.append(line)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.acceptance.agents import PROGRAMS, ROOT, Unavailable, installed
+from tests.acceptance.agents import PROGRAMS, ROOT, Program, Unavailable, installed
 from tests.acceptance.limits_model import limited
 
 RECORDINGS = ROOT / "tests" / "data" / "limits"
@@ -33,7 +33,41 @@ LINES = {
         "say hello",
     ],
     "opencode": ["opencode", "run", "--format", "json", "say hello"],
+    "pi": [
+        "pi",
+        "--offline",
+        "--no-session",
+        "--provider",
+        "scripted",
+        "--model",
+        "scripted",
+        "--mode",
+        "json",
+        "-p",
+        "say hello",
+    ],
+    "gptme": ["gptme", "--non-interactive", "--model", "local/scripted", "--tools", "none", "say hello"],
 }
+
+
+def _pi(url: str, home: Path) -> dict[str, str]:
+    provider = {"baseUrl": f"{url}/v1", "api": "openai-completions", "apiKey": "none", "models": [{"id": "scripted"}]}
+    place = home / ".pi" / "agent" / "models.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"providers": {"scripted": provider}}))
+    return {}
+
+
+def _gptme(url: str, home: Path) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none"}
+
+
+RECORDED = {
+    **PROGRAMS,
+    "pi": Program("@mariozechner/pi-coding-agent", _pi),
+    "gptme": Program("gptme", _gptme, registry="pip"),
+}
+"""The agents that have profiles, and two that have none, so that the rules meet what they were not written with."""
 
 
 def record(name: str, kind: str, commands: Path) -> str:
@@ -45,7 +79,7 @@ def record(name: str, kind: str, commands: Path) -> str:
             "PATH": os.pathsep.join((str(commands), os.environ["PATH"])),
             "HOME": str(home),
             "TERM": "dumb",
-            **PROGRAMS[name].variables(f"{server.url}/{name}", home),
+            **RECORDED[name].variables(f"{server.url}/{name}", home),
         }
         try:
             done = subprocess.run(
@@ -73,7 +107,7 @@ def main(environment: str, *names: str) -> None:
     RECORDINGS.mkdir(exist_ok=True)
     for name in names or tuple(LINES):
         try:
-            commands = installed(name, Path(environment).resolve())
+            commands = installed(name, Path(environment).resolve(), RECORDED[name])
         except Unavailable as reason:
             print(json.dumps({"agent": name, "SKIPPED": str(reason)}), flush=True)
             continue

@@ -82,7 +82,10 @@ def google(kind: str) -> Refusal:
     )
 
 
-MAKERS = {"claude": anthropic, "codex": openai, "gemini": google, "aider": openai, "opencode": openai, "qwen": openai}
+MAKERS = {
+    "claude": anthropic, "codex": openai, "gemini": google, "aider": openai, "opencode": openai, "qwen": openai,
+    "pi": openai, "gptme": openai,
+}  # fmt: skip
 
 
 class _Handler(BaseHTTPRequestHandler):
