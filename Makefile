@@ -18,7 +18,7 @@ STORE_TESTS := tests/contract/chassis tests/contract/orchestrator tests/contract
 unexport PYTHONDONTWRITEBYTECODE
 TASK ?= write the functions of the shop
 
-.PHONY: help run up test check bench bench-servers bench-peers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance acp-conformance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance
+.PHONY: help run up test check bench bench-servers bench-peers pipeline-campaign workflow-campaign router-campaign faults tutorial landing-campaign cheats clients trace-acceptance agents-acceptance acp-conformance ecosystems hook-recordings simulate abuse overload sbom image setup proto seeds lock screenshots docs release mcp-acceptance limit-recordings check-console console-soak runners portable conformance cluster-acceptance
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -148,6 +148,9 @@ runners: $(DEV_STAMP) ## try the adapters with the real jest, vitest, mocha, tap
 
 guide: $(DEV_STAMP) ## type the guide for another language into an empty folder, in Rust, build it with an empty cache and play it (FOLDER=… keeps it)
 	@$(BIN)/python -m tests.acceptance.guide $(FOLDER)
+
+cluster-acceptance: $(DEV_STAMP) ## apply deploy/ to a real Kubernetes control plane with simulated nodes, upgrade, roll back, and plant faults; needs Go
+	@$(BIN)/python -m tests.acceptance.cluster .venv-cluster
 
 container: $(DEV_STAMP) ## try every attack at the level `container` with a real podman, where one is installed
 	@$(BIN)/python -m tests.acceptance.container
