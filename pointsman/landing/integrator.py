@@ -37,6 +37,7 @@ from pointsman.worker.handoff import safe_name
 WAIT_SECONDS = 20.0
 KEEP_SECONDS = 10.0
 AWAY_SECONDS = 2.0
+FORGE_AWAY_SECONDS = 10.0
 PREDICT_PAUSE_SECONDS = 1.0
 MAX_BATCH = 32
 
@@ -116,9 +117,9 @@ class Integrator:
                 await asyncio.wait_for(until.wait(), AWAY_SECONDS)
         except (CallFailed, GitFailed, ForgeAway) as error:
             log.warning("the round did not come to its end, and is tried again: %s", error)
-            pause = (
-                max(AWAY_SECONDS, error.retry_after_seconds or 0.0) if isinstance(error, ForgeAway) else AWAY_SECONDS
-            )
+            pause = AWAY_SECONDS
+            if isinstance(error, ForgeAway):
+                pause = max(FORGE_AWAY_SECONDS, error.retry_after_seconds)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(until.wait(), pause)
 

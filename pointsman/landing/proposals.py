@@ -11,7 +11,7 @@ from pointsman._shared.excerpt import excerpt
 from pointsman._shared.git import GitFailed, git, text
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
 from pointsman.client import CallFailed, Client, TerminalError
-from pointsman.landing.forge import Check, CheckState, Draft, Forge, ForgeAway, ForgeRefused, Request
+from pointsman.landing.forge import Check, CheckState, Draft, Forge, ForgeAway, ForgeRefused, Request, TokenRefused
 from pointsman.landing.forge.choice import forge_of, token_for
 from pointsman.landing.forge.credentials import UnusableToken, git_variables, own_environment
 from pointsman.landing.layers import branch_of
@@ -81,23 +81,34 @@ class Proposals:
         ForgeAway leaves the entry as it is: the next integrator that takes it looks for what was done.
         """
         try:
-            made = await self._propose(target, entry, story)
+            said = await self._propose(target, entry, story)
         except (Blocked, ForgeRefused) as error:
+            self._forget_token(entry, error)
             await report(entry, found=pb.LandingFinding(kind=pb.FINDING_KIND_BLOCKED, text=str(error)))
             return
-        await report(entry, proposed=made)
+        except ForgeAway as away:
+            await report(entry, held_up=_held_up(away))
+            raise
+        await report(entry, **said)
         self.reach(Step.REQUEST_REPORTED)
 
-    async def _propose(self, target: Target, entry: pb.Entry, story: Story) -> pb.Proposal:
+    def _forget_token(self, entry: pb.Entry, error: Exception) -> None:
+        """A token that is not taken is read anew the next time."""
+        if isinstance(error, TokenRefused):
+            self.forges.pop(entry.terms.remote, None)
+
+    async def _propose(self, target: Target, entry: pb.Entry, story: Story) -> Mapping[str, pb.Proposal | pb.AtCommit]:
         if not target.remote:
             raise Blocked("a pull request needs a remote: enqueue it with --push REMOTE")
         forge, branch, head = await self.forge(target.remote), branch_of(entry), entry.candidate.commit
+        request = await self._find(forge, entry, branch)
+        self.reach(Step.REQUEST_LOOKED_UP)
+        if request is not None and request.merged_commit:  # by a person, while it was proven again
+            return {"merged": pb.AtCommit(commit=request.merged_commit)}
         await self.push(target, branch, head)
         self.reach(Step.BRANCH_PUSHED)
         body = request_body(RequestContent(entry, story.delivery, story.attempts, story.trace))
         draft = Draft(request_title(entry), body, branch, entry.stack.on_branch or entry.terms.target)
-        request = await self._find(forge, entry, branch)
-        self.reach(Step.REQUEST_LOOKED_UP)
         if request is None:
             request = await forge.open(draft)
             self.reach(Step.REQUEST_OPENED)
@@ -106,12 +117,12 @@ class Proposals:
             self.reach(Step.REQUEST_DESCRIBED)
         if entry.proposal.number:
             await self._say_once(forge, request.number, entry, head)
-        return pb.Proposal(number=request.number, url=request.url, branch=branch, head=head)
+        return {"proposed": pb.Proposal(number=request.number, url=request.url, branch=branch, head=head)}
 
     async def _find(self, forge: Forge, entry: pb.Entry, branch: str) -> Request | None:
-        """The entry's own pull request, found by its marker."""
-        found = await forge.find(branch)
-        return next((one for one in found if marker(entry.id) in one.body and one.is_open), None)
+        """The entry's own pull request, found by its marker: open, or merged into the target."""
+        own = [one for one in await forge.find(branch) if marker(entry.id) in one.body]
+        return next((one for one in own if one.is_open or _is_landed(entry, one)), None)
 
     async def _say_once(self, forge: Forge, number: int, entry: pb.Entry, head: str) -> None:
         """Says what changed since the last push; looked up by its own marker first."""
@@ -142,6 +153,7 @@ class Proposals:
         try:
             await self.look(client, agent_id, repository_id)
         except ForgeAway as away:
+            log.warning("the pull requests are looked at later: %s", away)
             return max(self.follow_seconds, away.retry_after_seconds), away.retry_after_seconds > 0
         except (CallFailed, GitFailed, ForgeRefused, Blocked) as error:
             log.warning("the pull requests could not be looked at: %s", error)
@@ -152,18 +164,27 @@ class Proposals:
         entries = [
             one async for one in client.landing.all(FOLLOWED, repository_id=repository_id) if one.proposal.number
         ]
+        failed: Exception | None = None
         for entry in entries:
-            said = await self.news_of(entry)
+            try:
+                said = await self.news_of(entry) or _cleared(entry)
+            except (ForgeAway, ForgeRefused, GitFailed, Blocked) as error:
+                self._forget_token(entry, error)
+                failed, said = failed or error, _words_about(entry, error)
             with contextlib.suppress(TerminalError):  # another look was first
                 if said:
                     await client.landing.report(agent_id, entry, entry.epoch, **said)
+            if isinstance(failed, ForgeAway):
+                break
+        if failed is not None:
+            raise failed
 
     async def news_of(self, entry: pb.Entry) -> Mapping[str, pb.LandingFinding | pb.AtCommit]:
         """What the forge says that the entry does not know; nothing where it only has to wait."""
         forge = await self.forge(entry.terms.remote)
         request = await forge.request(entry.proposal.number)
         self.reach(Step.FORGE_READ)
-        is_elsewhere = bool(request.merged_commit) and request.target not in ("", entry.terms.target)
+        is_elsewhere = bool(request.merged_commit) and not _is_landed(entry, request)
         merged = "" if is_elsewhere else request.merged_commit
         merged = merged or await self._merged_by_hand(entry)
         if merged:
@@ -228,6 +249,27 @@ async def _rest(seconds: float, ends: Sequence[asyncio.Event]) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+def _held_up(error: Exception) -> pb.HeldUp:
+    later = (
+        f", in {error.retry_after_seconds:g} s" if isinstance(error, ForgeAway) and error.retry_after_seconds else ""
+    )
+    return pb.HeldUp(text=f"{' '.join(str(error).split())[:400]}; it is tried again{later}")
+
+
+def _words_about(entry: pb.Entry, error: Exception) -> Mapping[str, pb.HeldUp]:
+    """What an entry has to know of a look that failed."""
+    return {"held_up": _held_up(error)} if entry.state == pb.ENTRY_STATE_PROPOSED else {}
+
+
+def _cleared(entry: pb.Entry) -> Mapping[str, pb.HeldUp]:
+    return {"held_up": pb.HeldUp()} if entry.held_up and entry.state == pb.ENTRY_STATE_PROPOSED else {}
+
+
+def _is_landed(entry: pb.Entry, request: Request) -> bool:
+    """Whether a pull request was merged into the target of its entry, and not into a layer below."""
+    return bool(request.merged_commit) and request.target in ("", entry.terms.target)
 
 
 def _merged_elsewhere(entry: pb.Entry, request: Request) -> str:

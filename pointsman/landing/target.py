@@ -1,5 +1,6 @@
 """The target branch as git sees it: where its tip is, and how it moves, by fast-forward only."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,6 +11,13 @@ from pointsman._shared.git import GitFailed, git, text
 
 OURS = "refs/pointsman/landing"
 MAX_SUBJECTS = 20
+PAUSES_SECONDS = (1.0, 4.0, 10.0)
+"""Before a remote that does not answer is asked again; then a person is."""
+_AWAY = re.compile(
+    r"could not resolve|connection (refused|reset|timed out)|failed to connect|couldn't connect|timed? out|returned error: 5"
+    r"|network is unreachable|hung up unexpectedly|early eof",
+    re.IGNORECASE,
+)
 _REJECTED = re.compile(r"^!\t[^\t]*\t\[(remote )?rejected\] ?(.*)$", re.MULTILINE)
 
 
@@ -49,14 +57,28 @@ class Target:
         if not self.remote and (known := await self._known_tip()):
             return known
         mine = f"{OURS}/{self.remote or 'local'}/{self.branch}"
-        try:
-            await git(
-                self.clone, "fetch", "-q", "--no-tags", "--no-write-fetch-head", await self.address(), f"+{self.ref}:{mine}",
-                extra=self.secrets,
-            )  # fmt: skip
-        except GitFailed as error:
-            raise Blocked(f"the branch {self.branch} cannot be fetched: {error}") from None
+        await self._fetch(f"+{self.ref}:{mine}")
         return await text(self.clone, "rev-parse", mine)
+
+    async def _fetch(self, wanted: str) -> None:
+        """Fetches from where the target is; a network that is away for a moment asks nobody."""
+        address = await self.address()
+        for pause in (*PAUSES_SECONDS, None):
+            try:
+                await git(
+                    self.clone, "fetch", "-q", "--no-tags", "--no-write-fetch-head", address, wanted, extra=self.secrets
+                )
+            except GitFailed as error:
+                if pause is None or not (self.remote and _AWAY.search(str(error))):
+                    raise Blocked(f"the branch {self.branch} cannot be fetched: {error}{self._way_out()}") from None
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    def _way_out(self) -> str:
+        if not self.remote:
+            return ""
+        return f". See what `git fetch {self.remote}` says, repair it or `git remote set-url`, then answer `retry`"
 
     async def _known_tip(self) -> str:
         """Where the branch of the user's repository is, if the clone has the commit; looking costs less than fetching."""
@@ -133,7 +155,10 @@ class Target:
             return True
         if refused[1] is None or await self._has_moved_past(new):
             return False
-        raise Blocked(f"the remote '{self.remote}' refuses to move {self.branch}: {refused[2].strip()[:300]}")
+        raise Blocked(
+            f"the remote '{self.remote}' refuses to move {self.branch}: {refused[2].strip()[:300]}. "
+            "Propose it with --pr, or let the integrator push there, then answer `retry`"
+        )
 
     async def _has_moved_past(self, new: str) -> bool:
         """Whether a refused push lost a race: the branch is somewhere that the new commit does not contain."""

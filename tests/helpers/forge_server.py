@@ -68,7 +68,7 @@ class _Handler(GitBackend):
         if not asked.path.startswith(f"{API}/"):
             super()._serve()
             return
-        self.forge.credentials.add(self.headers.get("Authorization") or self.headers.get("PRIVATE-TOKEN") or "")
+        self.forge.credentials.add(self.headers.get("Authorization", ""))
         self.forge.github.heads = self.forge.heads()
         content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         path = asked.path if isinstance(self.forge.github, FakeGitLab) else asked.path.removeprefix(API)

@@ -60,9 +60,8 @@ class FakeGitHub(BaseAdapter):
             return _response(request, status, {"message": "not now"}, headers)
         parts = urlsplit(request.url)
         if parts.netloc == LOGS:
-            self.problems += (
-                ["the token was shown to the place of the logs"] if "Authorization" in request.headers else []
-            )
+            shown = any("secret" in str(value) for value in request.headers.values())
+            self.problems += ["the token was shown to the place of the logs"] if shown else []
             return _response(request, 200, self.logs[int(parts.path.strip("/"))])
         status, answer = self.answer(request.method, parts.path, parts.query, request.body or b"")
         if request.method in self.lost:

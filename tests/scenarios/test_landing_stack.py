@@ -95,7 +95,7 @@ async def test_a_stack_on_gitlab_is_changed_restacked_and_merged_from_below_when
         log = (await text(forge.bare, "show", "main:log")).splitlines()
         assert (log[0], "append T1" in log, len(log)) == ("start", True, 4), log
         assert [pull.branch.rpartition("-")[2] for pull in forge.github.pulls] == ["1", "2"], "one for each layer"
-        assert (forge.github.problems, forge.credentials) == ([], {TOKEN})
+        assert (forge.github.problems, forge.credentials) == ([], {f"Bearer {TOKEN}"})
         shown = finished("queue", "show", second.id, **environment)[1]
         assert "layer 2 of 2" in shown
     code, output = finished("audit", "--all", **environment)

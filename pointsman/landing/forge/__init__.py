@@ -21,6 +21,10 @@ class ForgeRefused(Exception):
     """The forge refuses for good; the message says why, without any credential."""
 
 
+class TokenRefused(ForgeRefused):
+    """The forge does not take the token, or not any more."""
+
+
 class CheckState(StrEnum):
     """How a check stands."""
 

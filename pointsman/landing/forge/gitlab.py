@@ -18,7 +18,8 @@ class GitLab:
     """One project on GitLab; its merge requests are the pull requests."""
 
     def __init__(self, project: str, token: Token | None, api: str) -> None:
-        headers = {"PRIVATE-TOKEN": token.value} if token is not None else {}
+        # not PRIVATE-TOKEN: that header would go along where a log is redirected to another host
+        headers = {"Authorization": f"Bearer {token.value}"} if token is not None else {}
         self.rest = Rest("GitLab", f"{api.rstrip('/')}/projects/{quote(project, safe='')}", headers)
 
     async def find(self, branch: str) -> Sequence[Request]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import requests
 
-from pointsman.landing.forge import ForgeAway, ForgeRefused
+from pointsman.landing.forge import ForgeAway, ForgeRefused, TokenRefused
 
 TIMEOUT_SECONDS = 30.0
 PAGE = 100
@@ -15,6 +15,7 @@ MAX_LOG_BYTES = 1_000_000
 MAX_RETRY_SECONDS = 3600.0
 DEFAULT_RETRY_SECONDS = 60.0
 TOO_MANY = (403, 429)
+NEW_TOKEN = "write a new one into the file that POINTSMAN_FORGE_TOKEN_FILE names, or start the integrator with one"
 
 
 class Rest:
@@ -46,13 +47,27 @@ class Rest:
         """One request; a limit, a failure of the server or of the network may pass by itself."""
         address = f"{self._repository}{path}"
         try:
-            answer = await asyncio.to_thread(self.session.request, method, address, timeout=TIMEOUT_SECONDS, **options)
+            answer = await asyncio.to_thread(
+                self.session.request,
+                method,
+                address,
+                timeout=TIMEOUT_SECONDS,
+                allow_redirects=method == "GET",
+                **options,
+            )
         except requests.RequestException as error:
             raise ForgeAway(f"{method} {path}: {type(error).__name__}") from None
         if answer.status_code >= 500:
             raise ForgeAway(f"{method} {path}: HTTP {answer.status_code}")
         if answer.status_code in TOO_MANY and _is_limit(answer):
             raise ForgeAway(f"{method} {path}: the rate limit is reached", _retry_after(answer))
+        if answer.status_code == 401:
+            raise TokenRefused(f"{self._forge} does not take the token ({_said(answer)}): {NEW_TOKEN}")
+        if answer.is_redirect:  # followed, a POST could become a GET
+            raise ForgeRefused(
+                f"{self._forge} says that the repository has moved ({answer.headers['Location'][:200]}): give the remote its "
+                "new address with `git remote set-url`, then answer `retry`"
+            )
         if not answer.ok:
             raise ForgeRefused(f"{self._forge} refuses {method} {path}: HTTP {answer.status_code} {_said(answer)}")
         return answer

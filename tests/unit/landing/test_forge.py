@@ -10,14 +10,14 @@ import requests
 from pointsman.api.handoff.v1 import delivery_pb2, handoff_pb2, proof_pb2, work_pb2
 from pointsman.api.orchestrator.v1 import evidence_pb2
 from pointsman.api.orchestrator.v1 import landing_pb2 as pb
-from pointsman.landing.forge import CheckState, Draft, ForgeAway, ForgeRefused
+from pointsman.landing.forge import Check, CheckState, Draft, ForgeAway, ForgeRefused
 from pointsman.landing.forge.choice import forge_of, host_and_path, token_for, without_secrets
 from pointsman.landing.forge.credentials import Token, UnusableToken, find_token, git_variables
 from pointsman.landing.forge.github import GitHub
 from pointsman.landing.forge.gitlab import GitLab, check_of
 from pointsman.landing.forge.plain import PlainRemote
 from pointsman.landing.request_body import MAX_BODY, RequestContent, marker, request_body, trace_of
-from tests.helpers.github import FakeGitHub, check_run, review
+from tests.helpers.github import LOGS, FakeGitHub, check_run, review
 from tests.helpers.gitlab import FakeGitLab
 from tests.helpers.rest_schema import GITHUB
 from tests.unit.landing.lives import commit_of, fake_forge
@@ -40,6 +40,28 @@ async def test_a_limit_and_a_broken_server_may_pass_and_a_refusal_does_not() -> 
         await forge.request(1)
     with pytest.raises(ForgeRefused, match="HTTP 404 Not Found"):
         await forge.request(1)
+
+
+@pytest.mark.parametrize("status", [301, 307])
+async def test_a_repository_that_was_renamed_is_read_where_it_is_and_written_to_only_by_its_new_address(
+    status: int,
+) -> None:
+    fake = FakeGitHub(heads={"pointsman/run_1": commit_of("head")})
+    forge = fake_forge(fake)
+    fake.trouble = [(status, {"Location": "https://api.github.com/repositories/1/pulls"})]
+    with pytest.raises(ForgeRefused, match=r"has moved .*git remote set-url"):
+        await forge.open(DRAFT)
+    assert fake.pulls == [], "a POST that is redirected must not become a GET"
+    number = (await forge.open(DRAFT)).number
+    fake.trouble = [(status, {"Location": f"https://api.github.com/repos/o/renamed/pulls/{number}"})]
+    assert (await forge.request(number)).number == number
+
+
+async def test_a_log_that_lies_on_another_host_is_read_without_the_token() -> None:
+    fake = FakeGitLab(logs={3: "red"})
+    fake.trouble = [(302, {"Location": f"https://{LOGS}/3"})]
+    assert await fake_forge(fake).log_of(Check("ci", CheckState.FAILED, job_id=3)) == "red"
+    assert fake.problems == []
 
 
 async def test_every_page_is_read_and_the_last_word_of_a_reviewer_counts() -> None:
@@ -178,7 +200,7 @@ async def test_each_forge_sees_its_own_token_and_never_that_of_the_other() -> No
     forge = await forge_of("git@git.example.test:group/sub/r.git", both)
     assert isinstance(forge, GitLab)
     sent = forge.rest.session.prepare_request(requests.Request("GET", "https://git.example.test"))
-    assert [value for value in sent.headers.values() if "secret" in value] == ["glpat_secret"]
+    assert [value for value in sent.headers.values() if "secret" in value] == ["Bearer glpat_secret"]
 
 
 def test_addresses_are_read_in_every_form_and_shown_without_passwords() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pointsman.landing.forge import ForgeAway, ForgeRefused
 from pointsman.landing.steps import Step
 from pointsman.services.orchestrator.domain.landing.enums import EntryState
 from pointsman.services.orchestrator.domain.landing.model import MAX_LINKS
@@ -121,6 +122,46 @@ async def test_a_webhook_brings_the_next_look_forward_unless_the_forge_asks_to_w
     assert life.status is (EntryState.PROPOSED if limit else EntryState.LANDED)
     until.set()
     await following
+
+
+TROUBLE = {
+    "limited": ((403, {"Retry-After": "900"}), "the rate limit is reached; it is tried again, in 900 s"),
+    "broken": ((502, {}), "HTTP 502; it is tried again"),
+    "expired": ((401, {}), "does not take the token (not now): write a new one into the file"),
+    "refused": ((404, {}), "refuses GET"),
+}
+
+
+@pytest.mark.parametrize("forge", FORGES)
+@pytest.mark.parametrize("what", TROUBLE)
+async def test_what_holds_a_pull_request_up_is_shown_until_it_is_over(what: str, forge: type[FakeGitHub]) -> None:
+    life, (trouble, words) = Life("held up", forge()), TROUBLE[what]
+    life.begin()
+    await _turn(life, lambda _step: None)
+    life.fake.trouble = [trouble]
+    with pytest.raises((ForgeAway, ForgeRefused)):
+        await _turn(life, lambda _step: None)
+    assert (life.status, words in life.client.landing.shown(ENTRY).waiting_for) == (EntryState.PROPOSED, True)
+    await _turn(life, lambda _step: None)
+    shown = life.client.landing.shown(ENTRY)
+    assert shown.waiting_for == "checks and review of the pull request", "a look that comes through takes it back"
+    assert life.status is EntryState.PROPOSED
+
+
+@pytest.mark.parametrize("forge", FORGES)
+async def test_a_pull_request_that_a_person_merges_while_it_is_proven_again_is_not_opened_again(
+    forge: type[FakeGitHub],
+) -> None:
+    life = Life("in the middle", forge())
+    life.begin()
+    await _turn(life, lambda _step: None)
+    happenings = dict(life.happenings())
+    happenings["dirty"]()
+    await _turn(life, lambda _step: None)
+    assert life.status is EntryState.QUEUED
+    happenings["merged"]()
+    await _turn(life, lambda _step: None)
+    assert (life.status, len(life.fake.pulls), len(life.pushes)) == (EntryState.LANDED, 1, 1)
 
 
 async def _turn(life: Life, reach: object) -> None:

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pointsman._shared.git import GitFailed
+from pointsman._shared.git import git as run_git
+from pointsman.landing import target
 from pointsman.landing.proposals import Proposals, push_own_branch
 from pointsman.landing.steps import Step
 from pointsman.landing.target import Blocked, Target
@@ -136,16 +140,16 @@ async def test_a_plain_remote_gets_a_branch_of_ours_and_a_merge_by_hand_is_seen(
 async def test_force_is_for_our_branches_and_only_over_what_was_seen(there: Scene) -> None:
     await there.integrator().prepare()
     clone = next((there.root / "repositories").iterdir())
-    target = Target(clone, there.folder, "main", "origin")
+    here = Target(clone, there.folder, "main", "origin")
     first, second = there.work(1, {"a": "1\n"}), there.work(2, {"a": "2\n"})
     for commit in (first, second):
         git(clone, "fetch", "-q", str(there.folder), commit)
-        await push_own_branch(target, "pointsman/run_1", commit)
+        await push_own_branch(here, "pointsman/run_1", commit)
     assert git(remote(there), "rev-parse", "pointsman/run_1") == second
     with pytest.raises(AssertionError, match="not ours"):
-        await push_own_branch(target, "main", first)
-    assert await target.advance(await target.tip(), first)
-    assert not await target.advance(first, second), "what is no fast-forward is refused by the remote"
+        await push_own_branch(here, "main", first)
+    assert await here.advance(await here.tip(), first)
+    assert not await here.advance(first, second), "what is no fast-forward is refused by the remote"
     assert git(remote(there), "rev-parse", "main") == first
 
 
@@ -159,6 +163,36 @@ async def test_a_remote_that_is_not_there_asks_a_person(tmp_path: Path) -> None:
     assert "no remote 'nowhere'" in found.text
     with pytest.raises(Blocked):
         await Target(there.folder, there.folder, "no-such-branch").tip()
+
+
+async def test_a_remote_that_is_away_for_a_moment_asks_nobody_and_one_that_stays_away_names_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = scene(tmp_path)
+    there.remote = "origin"
+    bare = tmp_path / "remote.git"
+    git(tmp_path, "clone", "-q", "--bare", str(there.folder), str(bare))
+    git(there.folder, "remote", "add", "origin", "http://127.0.0.1:1/remote.git")
+    entry = there.enqueue(1, {"f1": "x\n"})
+    monkeypatch.setattr(target, "PAUSES_SECONDS", (0.0, 0.0))
+    await there.settle()
+    found = there.landing.entries[entry].finding
+    assert found is not None
+    assert "See what `git fetch origin` says, repair it or `git remote set-url`, then answer `retry`" in found.text
+    fetches: list[str] = []
+
+    async def away_once(folder: Path, *arguments: str, **options: Any) -> bytes:
+        if arguments[0] == "fetch":
+            fetches.append(arguments[-1])
+            if len(fetches) == 1:
+                raise GitFailed("fetching commits failed (git fetch: Could not resolve host: forge)")
+        return await run_git(folder, *arguments, **options)
+
+    monkeypatch.setattr(target, "git", away_once)
+    git(there.folder, "remote", "set-url", "origin", str(bare))
+    there.landing.submit(commands.AnswerEntry(entry, EntryReply.RETRY))
+    await there.settle()
+    assert (there.status(entry), len(fetches) > 1) == (EntryState.LANDED, True)
 
 
 async def test_a_token_that_others_can_read_is_not_used_and_a_person_is_asked(tmp_path: Path) -> None:

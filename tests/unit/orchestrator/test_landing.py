@@ -42,7 +42,7 @@ from pointsman.services.orchestrator.domain.landing.model import (
     Terms,
     Work,
 )
-from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE
+from pointsman.services.orchestrator.domain.landing.stacking import TELL_ABOVE, layer_above
 from pointsman.services.orchestrator.domain.landing.table import ROWS, mermaid, row_for
 from pointsman.services.orchestrator.wire.encode.transitions import transition
 
@@ -82,6 +82,7 @@ def command_for(event: EntryEvent, entry: Entry) -> Any:
         EntryEvent.MERGED: commands.ReportEntry(key, entry.epoch, ME, commands.Merged("9" * 40)),
         EntryEvent.BASE_MOVED: commands.ReportEntry(key, entry.epoch, ME, commands.BaseMoved("9" * 40)),
         EntryEvent.PROPOSED: commands.ReportEntry(key, entry.epoch, ME, Proposal(1, "https://forge", "b", "c" * 40)),
+        EntryEvent.HELD_UP: commands.ReportEntry(key, entry.epoch, ME, commands.HeldUp(f"not now {entry.rounds}")),
         EntryEvent.SPLIT: commands.ReportEntry(key, entry.epoch, ME, commands.Split(layers_of(entry))),
         EntryEvent.RESTACKED: put_layer(entry, f"{entry.rounds + len(entry.links) + 1:040x}"),
         EntryEvent.ORPHANED: put_layer(entry, "", "CANCELLED"),
@@ -270,6 +271,17 @@ def test_an_approval_is_for_the_work_that_a_person_saw_and_not_for_the_next() ->
     assert not after(entry, decide(entry, command_for(EntryEvent.RESOLVED, entry), NOW)).approved
 
 
+def test_what_holds_an_entry_up_is_said_once_stays_while_it_is_tried_again_and_goes_with_the_next_step() -> None:
+    entry = entry_in(EntryState.LANDING)
+    held = after(entry, decide(entry, command_for(EntryEvent.HELD_UP, entry), NOW))
+    assert held.held_up == "not now 0"
+    assert not decide(held, command_for(EntryEvent.HELD_UP, entry), NOW).events, "the same words again are no news"
+    taken = after(held, decide(held, command_for(EntryEvent.TAKEN, held), NOW))
+    assert taken.held_up == "not now 0"
+    mine = replace(taken, principal=ME)
+    assert after(mine, decide(mine, command_for(EntryEvent.PROPOSED, mine), NOW)).held_up == ""
+
+
 def told(decision: Decision) -> commands.PutLayer:
     """What a layer says to the one above it."""
     (effect,) = decision.effects
@@ -294,17 +306,11 @@ def test_a_stack_grows_by_the_words_of_the_layer_below_and_each_layer_has_its_pa
     assert second.stack == put.stack
     assert (put.on, put.stack.below_id) == (Below("8" * 40, "pointsman/run_1-1"), "entry_1")
     assert not decide(second, put, NOW).events, "told twice, it changes nothing"
-    assert not told_by_the_highest(second)
+    assert not list(layer_above(replace(second, status=EntryState.LANDED))), "it is the highest"
     first = after(first, decision)
     landed = told(decide(first, commands.ReportEntry(first.entry_id, 1, ME, commands.Merged("9" * 40)), NOW))
     second = after(second, decide(second, landed, NOW))
     assert (second.status, second.stack and second.stack.on) == (EntryState.QUEUED, Below())
-
-
-def told_by_the_highest(entry: Entry) -> list[Any]:
-    landing = replace(entry, status=EntryState.LANDING, epoch=1, principal=ME)
-    proposal = Proposal(8, "https://forge", "pointsman/run_1-2", "7" * 40)
-    return list(decide(landing, commands.ReportEntry(entry.entry_id, 1, ME, proposal), NOW).effects)
 
 
 def test_a_layer_whose_lower_one_a_person_ended_asks_even_if_it_was_not_there_before() -> None:

@@ -536,6 +536,7 @@ class Entry(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     STACK_FIELD_NUMBER: _builtins.int
     FLOOR_FIELD_NUMBER: _builtins.int
+    HELD_UP_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     state: Global___EntryState.ValueType
@@ -570,6 +571,8 @@ class Entry(_message.Message):
     """seq of its last transition; WatchEntry goes on from here."""
     floor: _builtins.str
     """The commit that the work's own changes start from: base_commit, the layer below, or what a linked run's finding was about."""
+    held_up: _builtins.str
+    """What is in the way for now and may pass by itself, as `waiting_for` says too; empty where nothing is."""
     @_builtins.property
     def terms(self) -> Global___LandingTerms:
         """Where it is to go."""
@@ -635,10 +638,11 @@ class Entry(_message.Message):
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         stack: Global___StackPlace | None = ...,
         floor: _builtins.str = ...,
+        held_up: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "candidate", b"candidate", "created_at", b"created_at", "finding", b"finding", "proposal", b"proposal", "stack", b"stack", "terms", b"terms", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "approved", b"approved", "base_commit", b"base_commit", "bundle", b"bundle", "candidate", b"candidate", "commit", b"commit", "created_at", b"created_at", "end_reason", b"end_reason", "epoch", b"epoch", "finding", b"finding", "floor", b"floor", "id", b"id", "landed_commit", b"landed_commit", "links", b"links", "proposal", b"proposal", "queue_id", b"queue_id", "rounds", b"rounds", "run_id", b"run_id", "seq", b"seq", "stack", b"stack", "state", b"state", "terms", b"terms", "title", b"title", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "work_run_id", b"work_run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "approved", b"approved", "base_commit", b"base_commit", "bundle", b"bundle", "candidate", b"candidate", "commit", b"commit", "created_at", b"created_at", "end_reason", b"end_reason", "epoch", b"epoch", "finding", b"finding", "floor", b"floor", "held_up", b"held_up", "id", b"id", "landed_commit", b"landed_commit", "links", b"links", "proposal", b"proposal", "queue_id", b"queue_id", "rounds", b"rounds", "run_id", b"run_id", "seq", b"seq", "stack", b"stack", "state", b"state", "terms", b"terms", "title", b"title", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "work_run_id", b"work_run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1153,6 +1157,28 @@ class AtCommit(_message.Message):
 Global___AtCommit: _TypeAlias = AtCommit  # noqa: Y015
 
 @_typing.final
+class HeldUp(_message.Message):
+    """Something is in the way for now and may pass by itself: a forge that does not answer, a limit, a token that ran out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """What it is; empty where it is over."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HeldUp: _TypeAlias = HeldUp  # noqa: Y015
+
+@_typing.final
 class ReportEntryRequest(_message.Message):
     """Asks for ReportEntry."""
 
@@ -1169,6 +1195,7 @@ class ReportEntryRequest(_message.Message):
     PROPOSED_FIELD_NUMBER: _builtins.int
     MERGED_FIELD_NUMBER: _builtins.int
     SPLIT_FIELD_NUMBER: _builtins.int
+    HELD_UP_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Idempotency key."""
     entry_id: _builtins.str
@@ -1205,6 +1232,10 @@ class ReportEntryRequest(_message.Message):
     def split(self) -> Global___Layers:
         """The layers of the work of an entry whose terms ask for a stack."""
 
+    @_builtins.property
+    def held_up(self) -> Global___HeldUp:
+        """Something is in the way for now, or not any more."""
+
     def __init__(
         self,
         *,
@@ -1219,12 +1250,13 @@ class ReportEntryRequest(_message.Message):
         proposed: Global___Proposal | None = ...,
         merged: Global___AtCommit | None = ...,
         split: Global___Layers | None = ...,
+        held_up: Global___HeldUp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["base_moved", b"base_moved", "found", b"found", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "split", b"split"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["base_moved", b"base_moved", "found", b"found", "held_up", b"held_up", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "split", b"split"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "base_moved", b"base_moved", "entry_id", b"entry_id", "epoch", b"epoch", "found", b"found", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "request_id", b"request_id", "split", b"split"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "base_moved", b"base_moved", "entry_id", b"entry_id", "epoch", b"epoch", "found", b"found", "held_up", b"held_up", "landed", b"landed", "merged", b"merged", "proposed", b"proposed", "proven", b"proven", "report", b"report", "request_id", b"request_id", "split", b"split"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["proven", "landed", "base_moved", "found", "proposed", "merged", "split"]  # noqa: Y015
+    _WhichOneofReturnType_report: _TypeAlias = _typing.Literal["proven", "landed", "base_moved", "found", "proposed", "merged", "split", "held_up"]  # noqa: Y015
     _WhichOneofArgType_report: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_report) -> _WhichOneofReturnType_report | None: ...
 

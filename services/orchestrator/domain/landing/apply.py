@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pointsman.services.chassis.core.machine import Event
-from pointsman.services.orchestrator.domain.landing.commands import Landed, Merged, Split
+from pointsman.services.orchestrator.domain.landing.commands import HeldUp, Landed, Merged, Split
 from pointsman.services.orchestrator.domain.landing.enums import EntryEvent, EntryState
 from pointsman.services.orchestrator.domain.landing.events import Enqueued, Linked, LinkOver, Said, Taken
 from pointsman.services.orchestrator.domain.landing.model import (
@@ -27,7 +27,8 @@ def apply(entry: Entry | None, event: Event, at: datetime) -> Entry:
         data: Enqueued = event.data
         first = Entry(data.entry_id, EntryState.QUEUED, data.queue_id, data.terms, data.work.run_id, data.work, at)
         return replace(first, stack=data.stack)
-    moved = replace(entry, status=EntryState(event.target))
+    stays = event.name == EntryEvent.TAKEN
+    moved = replace(entry, status=EntryState(event.target), held_up=entry.held_up if stays else "")
     change = _CHANGES.get(EntryEvent(event.name), _found)
     return change(moved, event.data)
 
@@ -54,6 +55,10 @@ def _proposed(entry: Entry, data: Proposal) -> Entry:
 
 def _split(entry: Entry, data: Split) -> Entry:
     return split(entry, data.layers)
+
+
+def _held_up(entry: Entry, data: HeldUp) -> Entry:
+    return replace(entry, held_up=data.text)
 
 
 def _restacked(entry: Entry, data: Below) -> Entry:
@@ -112,6 +117,7 @@ _CHANGES: Mapping[EntryEvent, Callable[[Entry, Any], Entry]] = {
     EntryEvent.PROPOSED: _proposed,
     EntryEvent.LINKED: _linked,
     EntryEvent.SPLIT: _split,
+    EntryEvent.HELD_UP: _held_up,
     EntryEvent.RESTACKED: _restacked,
     EntryEvent.ORPHANED: _orphaned,
     EntryEvent.RESOLVED: _resolved,

@@ -65,8 +65,15 @@ class Split:
     layers: tuple[Layer, ...]
 
 
-Report = Candidate | Landed | BaseMoved | Finding | Proposal | Merged | Split
-"""What an integrator can say: proven, landed, moved, a setback or question, proposed, merged by somebody else, split."""
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """Something is in the way for now; nothing any more, where the text is empty."""
+
+    text: str
+
+
+Report = Candidate | Landed | BaseMoved | Finding | Proposal | Merged | Split | HeldUp
+"""What an integrator can say: proven, landed, moved, a setback or question, proposed, merged by another, split, held up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class EntryEvent(StrEnum):
     PROOF_ASKS = "proof_asks"
     BLOCKED = "blocked"
     """The integrator may not or cannot go on: a branch that is checked out, a remote that refuses."""
+    HELD_UP = "held_up"
+    """Something that may pass by itself is in the way: a forge that does not answer, a limit, a token that ran out."""
     PROPOSED = "proposed"
     CHECKS_FAILED = "checks_failed"
     CHANGES_REQUESTED = "changes_requested"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pointsman.services.orchestrator.domain.landing.commands import BaseMoved, Landed, Merged, Split
+from pointsman.services.orchestrator.domain.landing.commands import BaseMoved, HeldUp, Landed, Merged, Split
 from pointsman.services.orchestrator.domain.landing.enums import QUESTIONS, SETBACKS, EntryEvent
 from pointsman.services.orchestrator.domain.landing.model import (
     Below,
@@ -69,6 +69,7 @@ EVENTS: Mapping[str, type] = {
     str(EntryEvent.MERGED): Merged,
     str(EntryEvent.BASE_MOVED): BaseMoved,
     str(EntryEvent.SPLIT): Split,
+    str(EntryEvent.HELD_UP): HeldUp,
     str(EntryEvent.RESTACKED): Below,
     str(EntryEvent.PROPOSED): Proposal,
     str(EntryEvent.LINKED): Linked,

@@ -34,6 +34,7 @@ _REPORTED: Mapping[type, EntryEvent] = {
     commands.Merged: EntryEvent.MERGED,
     Proposal: EntryEvent.PROPOSED,
     commands.Split: EntryEvent.SPLIT,
+    commands.HeldUp: EntryEvent.HELD_UP,
 }
 _REPLIES = {
     EntryReply.RETRY: EntryEvent.RETRIED,
@@ -141,6 +142,8 @@ def _report(entry: Entry, command: commands.ReportEntry, now: datetime) -> Decis
         _require_proven(entry, report)
     if isinstance(report, commands.Split):
         require_layers(entry, report)
+    if isinstance(report, commands.HeldUp) and report.text == entry.held_up:
+        return Decision([], commands.EntryAck(entry.entry_id, str(entry.status)))
     name = report.kind if isinstance(report, Finding) else _REPORTED[type(report)]
     if isinstance(report, Finding) and name not in (*SETBACKS, *QUESTIONS):
         raise _refusal(entry, f"'{name}' is no finding")

@@ -169,6 +169,8 @@ class Entry:
     landed_commit: str = ""
     end_reason: str = ""
     stack: Stack | None = None
+    held_up: str = ""
+    """What is in the way for now, in the integrator's words."""
 
     @property
     def above_id(self) -> str:

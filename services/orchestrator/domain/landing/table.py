@@ -53,6 +53,7 @@ ROWS: tuple[EntryRow, ...] = (
     EntryRow(_S.LANDING, _E.LANDED, _S.LANDED),
     EntryRow(_S.LANDING, _E.PROPOSED, _S.PROPOSED),
     *(EntryRow(state, _E.BASE_MOVED, _S.QUEUED) for state in (_S.PROVING, _S.LANDING, _S.PROPOSED)),
+    *(EntryRow(state, _E.HELD_UP, state) for state in (_S.PROVING, _S.LANDING, _S.PROPOSED)),
     EntryRow(_S.PROVING, _E.SPLIT, _S.PROVING, UNSPLIT),
     *(EntryRow(state, _E.RESTACKED, _S.QUEUED, LAYERED) for state in (_S.QUEUED, _S.PROVING, _S.LANDING, _S.PROPOSED)),
     EntryRow(_S.WAITING, _E.RESTACKED, _S.WAITING, LAYERED),

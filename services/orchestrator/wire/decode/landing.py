@@ -77,5 +77,6 @@ _REPORTS: Mapping[str, Callable[[pb.ReportEntryRequest], commands.Report]] = {
     "found": _found,
     "proposed": _proposed,
     "split": _split,
+    "held_up": lambda request: commands.HeldUp(request.held_up.text),
     "merged": lambda request: commands.Merged(request.merged.commit),
 }
