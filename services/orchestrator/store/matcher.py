@@ -296,7 +296,7 @@ class AssignmentMatcher:
         may_do, lost = bind_list(self._store.database, sorted(sought(granted))), []
         for key in keys:
             parameters = {**held_by(holder, key), "of_capabilities": may_do, "new_until": until_us}
-            if connection.execute(self._sql.renew, parameters).rowcount != 1:
+            if self._sql.renew.start(connection, parameters).rowcount != 1:
                 lost.append(key.assignment_id)
         return until_us, lost
 

@@ -72,7 +72,8 @@ class Queue:
         )
         self.add_secret = _add_secret(table, mine)
         granted = any_of(database, columns.capability, "of_capabilities")
-        self.renew = held.where(granted).values(lease_until_us=bindparam("new_until"))
+        renewed = held.where(granted).values(lease_until_us=bindparam("new_until"))
+        self.renew = PreparedStatement(database, renewed)
         self.give_back = held.values(
             status=OPEN, agent_id="", poll_id="", lease_until_us=0, attempt=columns.attempt - 1
         )
