@@ -7,6 +7,7 @@ import os
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from typing import Any
 
 from pointsman._shared.system_time import now_seconds
 from pointsman.notify.notice import Notice, Receiver, body_of, headers_of
@@ -14,6 +15,16 @@ from pointsman.notify.notice import Notice, Receiver, body_of, headers_of
 TIMEOUT_SECONDS = 10.0
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 60.0
 log = logging.getLogger("pointsman.notify")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A receiver that sends us elsewhere has taken nothing, and does not choose whom we call."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        """Nobody else is called; the answer stays a failure."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 class NotTaken(Exception):
@@ -51,7 +62,7 @@ class Channel:
         headers = headers_of(notice, self.receiver, body, self.secret, int(now_seconds()))
         request = urllib.request.Request(self.address, body, headers, method="POST")  # noqa: S310 - checked to be http
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310
+            with _OPENER.open(request, timeout=TIMEOUT_SECONDS):
                 return
         except (urllib.error.URLError, OSError) as error:
             raise NotTaken(str(error)) from None

@@ -1,8 +1,8 @@
 """Follows the journal and sends a notice for every question; its place survives crashes."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -43,13 +43,15 @@ class Follower:
     console: str = ""
     offer: Offer | None = None
     now: Callable[[], datetime] = local_now
-    _added: asyncio.Event = field(default_factory=asyncio.Event)
+    _asked: asyncio.Event = field(default_factory=asyncio.Event)
+    _planned: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
-        """Follows and sends; does not end."""
+        """Follows and sends; does not end. A receiver that takes nothing keeps no notice from the other one."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow())
-            group.create_task(self._send())
+            group.create_task(self._repeat(self.send_first, self._asked, escalated=False))
+            group.create_task(self._repeat(self.send_second, self._planned, escalated=True))
 
     async def _follow(self) -> None:
         """A question is stored with the position behind it: what was read is sent, after a crash too."""
@@ -59,44 +61,48 @@ class Follower:
                 self.place.position = transition.position
                 continue
             self.place.add(transition.position, Pending(notice.id, notice.run_id, self.policy.due(self.now())))
-            self._added.set()
+            self._asked.set()
 
-    async def _send(self) -> None:
+    async def _repeat(self, send: Callable[[], Awaitable[None]], news: asyncio.Event, *, escalated: bool) -> None:
         while True:
-            self._added.clear()
-            await self.send_due()
-            wait = min((one.due_at - self.now() for one in self.place.pending), default=timedelta(seconds=LOOK_SECONDS))
+            news.clear()
+            await send()
+            waits = [one.due_at - self.now() for one in self.place.pending if one.escalated == escalated]
+            wait = min(waits, default=timedelta(seconds=LOOK_SECONDS))
             try:
                 async with asyncio.timeout(min(max(wait.total_seconds(), 0.0), LOOK_SECONDS)):
-                    await self._added.wait()
+                    await news.wait()
             except TimeoutError:
                 continue
 
-    async def send_due(self) -> None:
-        """Sends the notices that are due, those of questions that were answered meanwhile excepted."""
-        due = self.place.due(self.now(), whole=self.policy.digest_minutes > 0)
-        first = [one for one in due if not one.escalated]
-        open_ones = [(one, notice) for one in first if (notice := await self._open(one)) is not None]
-        for group in [open_ones] if self.policy.digest_minutes else [[one] for one in open_ones]:
-            if group:
-                await self.first.send(digest_of([notice for _, notice in group]))
-        for one in first:
-            self.place.finish(one, self._escalation(one, [pending for pending, _ in open_ones]))
-        for one in due:
-            if one.escalated:
-                await self._escalate(one)
+    async def send_first(self) -> None:
+        """Sends the first notices that are due, those of questions that were answered meanwhile excepted."""
+        due = self.place.due(self.now(), escalated=False, whole=self.policy.digest_minutes > 0)
+        opened = [(one, await self._open(one)) for one in due]
+        open_ones = [(self._plan(one), notice) for one, notice in opened if notice is not None]
+        for one, notice in opened:
+            if notice is None:
+                self.place.finish(one)
+        for group in [open_ones] if self.policy.digest_minutes and open_ones else [[one] for one in open_ones]:
+            await self.first.send(digest_of([notice for _, notice in group]))
+            for one, _ in group:
+                self.place.finish(one)
 
-    def _escalation(self, sent: Pending, still_open: Sequence[Pending]) -> Pending | None:
-        if self.second is None or not self.policy.escalate_minutes or sent not in still_open:
-            return None
-        due_at = self.now() + timedelta(minutes=self.policy.escalate_minutes)
-        return replace(sent, due_at=due_at, escalated=True)
+    def _plan(self, first: Pending) -> Pending:
+        """Plan the notice to the second receiver before the first is sent: the first receiver may take none for hours."""
+        if self.second is None or not self.policy.escalate_minutes:
+            return first
+        followed = self.place.plan(first, self.now() + timedelta(minutes=self.policy.escalate_minutes))
+        self._planned.set()
+        return followed
 
-    async def _escalate(self, question: Pending) -> None:
-        notice = await self._open(question)
-        if notice is not None and self.second is not None:
-            await self.second.send(notice)
-        self.place.finish(question)
+    async def send_second(self) -> None:
+        """Notifies the second receiver of what is still unanswered when that is due."""
+        for question in self.place.due(self.now(), escalated=True):
+            notice = await self._open(question)
+            if notice is not None and self.second is not None:
+                await self.second.send(notice)
+            self.place.finish(question)
 
     async def _asked_by(self, transition: Transition) -> Notice | None:
         """The question that a run has after a transition; None when it was answered meanwhile."""

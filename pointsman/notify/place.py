@@ -1,7 +1,7 @@
 """The file of a follower: how far the journal was followed, and which questions wait for their notice."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +18,8 @@ class Pending:
     run_id: str
     due_at: datetime
     escalated: bool = False
+    is_followed: bool = False
+    """Whether the notice to the second receiver is planned."""
 
 
 @dataclass(slots=True)
@@ -36,8 +38,7 @@ class Place:
             return cls(path)
         stored = json.loads(path.read_text())
         pending = [
-            Pending(one["id"], one["run_id"], datetime.fromisoformat(one["due_at"]), one["escalated"])
-            for one in stored.get("pending", ())
+            Pending(**{**one, "due_at": datetime.fromisoformat(one["due_at"])}) for one in stored.get("pending", ())
         ]
         return cls(path, int(stored["position"]), list(stored["told"]), pending)
 
@@ -49,21 +50,28 @@ class Place:
             self.pending.append(question)
             self._write()
 
-    def finish(self, done: Pending, then: Pending | None = None) -> None:
-        """Removes a question whose notice was sent or is not needed any more; another notice may follow."""
+    def plan(self, first: Pending, due_at: datetime) -> Pending:
+        """Adds the notice to the second receiver, once; the first notice as it is from then on."""
+        if first.is_followed:
+            return first
+        followed = replace(first, is_followed=True)
+        self.pending = [followed if one == first else one for one in self.pending]
+        self.pending.append(replace(first, due_at=due_at, escalated=True))
+        self._write()
+        return followed
+
+    def finish(self, done: Pending) -> None:
+        """Removes a question whose notice was sent or is not needed any more."""
         self.pending = [one for one in self.pending if one != done]
-        if then is not None:
-            self.pending.append(then)
         if done.id not in self.notified:
             self.notified = [*self.notified, done.id][-MAX_NOTIFIED:]
         self._write()
 
-    def due(self, now: datetime, *, whole: bool) -> list[Pending]:
-        """The questions whose notice is due; with one of them all first notices, where they go out as a whole."""
-        due = [one for one in self.pending if one.due_at <= now]
-        if whole and any(not one.escalated for one in due):
-            return [one for one in self.pending if not one.escalated or one in due]
-        return due
+    def due(self, now: datetime, *, escalated: bool, whole: bool = False) -> list[Pending]:
+        """The questions whose notice to a receiver is due; with one of them all, where they go out as a whole."""
+        waiting = [one for one in self.pending if one.escalated == escalated]
+        due = [one for one in waiting if one.due_at <= now]
+        return waiting if whole and due else due
 
     def _write(self) -> None:
         pending = [{**asdict(one), "due_at": one.due_at.isoformat()} for one in self.pending]

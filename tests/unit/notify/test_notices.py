@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pointsman.api.orchestrator.v1.run_pb2 import ANSWER_KIND_CLARIFIED
 from pointsman.client import Order, Reply
 from pointsman.notify.delivery import Channel
@@ -28,9 +30,10 @@ class Listening(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, refuses: int) -> None:
+    def __init__(self, refuses: int, status: int = 500) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.refuses = refuses
+        self.refuses, self.status = refuses, status
+        self.read: list[str] = []
         self.got: list[tuple[dict[str, str], bytes]] = []
 
     @property
@@ -44,7 +47,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        self.send_response(500 if len(self.server.got) <= self.server.refuses else 204)
+        refuses = len(self.server.got) <= self.server.refuses
+        self.send_response(self.server.status if refuses else 204)
+        if refuses:
+            self.send_header("Location", f"{self.server.url}/elsewhere")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.server.read.append(self.path)
+        self.send_response(200)
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that the library gives it
@@ -52,8 +63,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def listening(refuses: int = 0) -> Iterator[Listening]:
-    server = Listening(refuses)
+def listening(refuses: int = 0, status: int = 500) -> Iterator[Listening]:
+    server = Listening(refuses, status)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -125,6 +136,13 @@ async def test_a_question_that_took_the_place_of_another_is_told_once(tmp_path: 
     told = [json.loads(body)["id"] for _, body in server.got]
     assert told[0] == f"{run_id}.{second}"
     assert [one.partition(".")[0] for one in told] == [run_id, last]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_receiver_that_redirects_has_taken_nothing_and_chooses_nobody_to_be_called(status: int) -> None:
+    with listening(refuses=1, status=status) as server:
+        await Channel(server.url, Receiver.WEBHOOK).send(HOSTILE)
+        assert (len(server.got), server.read) == (2, [])
 
 
 def test_slack_is_given_no_marks_of_others_and_ntfy_a_line() -> None:

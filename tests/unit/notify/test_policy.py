@@ -1,5 +1,6 @@
 """When a notice is sent: quiet hours, digests, escalation; each survives a crash between question and notice."""
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,6 +62,13 @@ class Recorded:
         self.notices.append(notice)
 
 
+class Deaf:
+    """A receiver that never takes anything."""
+
+    async def send(self, notice: Notice) -> None:
+        await asyncio.Event().wait()
+
+
 @dataclass
 class Clock:
     """A clock that the test moves."""
@@ -93,12 +101,12 @@ async def test_questions_of_a_digest_go_out_together_and_answered_ones_not_at_al
         answered_run, answered = runs[1]
         await client.runs.answer(answered_run, answered, Reply(ANSWER_KIND_CLARIFIED, "the first", confidence=0.1))
         follower = Follower(client, Place.read(path), first, policy=policy, now=clock.now)
-        await follower.send_due()
+        await follower.send_first()
         assert first.notices == [], "the window is open"
         clock.moment = NOON + timedelta(minutes=10)
         follower = Follower(client, Place.read(path), first, policy=policy, now=clock.now)
-        await follower.send_due()
-        await follower.send_due()
+        await follower.send_first()
+        await follower.send_first()
     (sent,) = first.notices
     assert sent.question.startswith("2 questions wait: ")
     assert runs[0][0] in sent.question
@@ -115,10 +123,33 @@ async def test_what_stays_unanswered_goes_to_the_second_receiver_once(tmp_path: 
         Place(path).add(1, Pending(f"{run_id}.{question}", run_id, policy.due(NOON)))
         for minutes, expected in ((0, (1, 0)), (29, (1, 0)), (30, (1, 1)), (90, (1, 1))):
             clock.moment = NOON + timedelta(minutes=minutes)
-            await Follower(client, Place.read(path), first, second, policy, now=clock.now).send_due()
+            follower = Follower(client, Place.read(path), first, second, policy, now=clock.now)
+            await follower.send_first()
+            await follower.send_second()
             assert (len(first.notices), len(second.notices)) == expected
     assert first.notices == second.notices
     assert Place.read(path).notified == [f"{run_id}.{question}"]
+
+
+async def test_a_first_receiver_that_takes_nothing_does_not_keep_the_second_from_being_notified(tmp_path: Path) -> None:
+    path, clock, second = tmp_path / "notify.json", Clock(), Recorded()
+    policy = Policy(escalate_minutes=30)
+    async with control_plane_in(tmp_path / "data") as client:
+        run_id, question = await asked(client, "fix something")
+        Place(path).add(1, Pending(f"{run_id}.{question}", run_id, policy.due(NOON)))
+        for minutes, expected in ((0, 0), (30, 1), (31, 1)):
+            clock.moment = NOON + timedelta(minutes=minutes)
+            follower = Follower(client, Place.read(path), Deaf(), second, policy, now=clock.now)
+            sending = asyncio.create_task(follower.send_first())
+
+            async def is_planned() -> bool:
+                return any(one.is_followed for one in Place.read(path).pending)
+
+            await eventually(is_planned)
+            await follower.send_second()
+            assert len(second.notices) == expected, "after restarts too"
+            sending.cancel()
+    assert [one.escalated for one in Place.read(path).pending] == [False], "the first notice still waits"
 
 
 def test_a_digest_of_one_question_is_that_question() -> None:
