@@ -8,6 +8,7 @@ user's commit has, never what the author of the work made of it.
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from pointsman.proof.snapshot import Repository
@@ -17,13 +18,25 @@ from pointsman.worker.quoting import inline
 
 FURNISHING = frozenset(
     {
-        "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", ".claude", ".codex",
-        ".gemini", ".qwen", ".opencode", "opencode.json", "opencode.jsonc", ".mcp.json", ".aider.conf.yml",
-        ".aider.model.settings.yml", ".aider.model.metadata.json", ".cursor", ".cursorrules", ".goosehints", ".env",
-        ".envrc", "mise.toml", ".mise.toml", ".tool-versions", ".pointsman-handoff", ".venv", "venv", "node_modules",
+        "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", "copilot-instructions.md",
+        ".claude", ".codex", ".agents", ".gemini", ".qwen", ".opencode", "opencode.json", "opencode.jsonc", ".mcp.json",
+        ".aider.conf.yml", ".aider.model.settings.yml", ".aider.model.metadata.json", ".cursor", ".cursorrules",
+        ".windsurf", ".windsurfrules", ".copilot", ".augment", ".augment-guidelines", ".cline", ".clinerules", ".goose",
+        ".goosehints", ".kilo", ".kilocode", ".kilocoderules", ".kilocodemodes", "kilo.json", "kilo.jsonc", ".roo",
+        ".roorules", ".roomodes", ".env", ".env.local", ".env.development", ".env.development.local", ".env.production",
+        ".env.production.local", ".envrc", "mise.toml", ".mise.toml", ".tool-versions", "bunfig.toml", ".npmrc",
+        ".yarnrc", ".yarnrc.yml", ".pointsman-handoff", ".venv", "venv", "node_modules",
+        # what an agent does not look at
+        ".aiderignore", ".aiexclude", ".augmentignore", ".claudeignore", ".clineignore", ".codexignore", ".copilotignore",
+        ".cursorignore", ".fdignore", ".geminiignore", ".gooseignore", ".ignore", ".kilocodeignore", ".opencodeignore",
+        ".qwenignore", ".rgignore", ".rooignore",
     }
 )  # fmt: skip
 """Names of files and folders, anywhere in a tree, in small letters."""
+FURNISHING_PAIRS = frozenset(
+    {(".github", name) for name in ("instructions", "agents", "prompts", "chatmodes", "hooks", "skills", "copilot")}
+)
+"""The same for folders below another: what Copilot reads."""
 PUT_BACK = "put_back.md"
 SUBJECT = "Put back what sets a judge up"
 
@@ -50,7 +63,8 @@ def _listing(paths: Sequence[str]) -> str:
 
 def furnishes(path: str) -> bool:
     """Whether an agent that is started in the tree would be set up by a file."""
-    return any(part.casefold() in FURNISHING for part in PurePosixPath(path).parts)
+    parts = [part.casefold() for part in PurePosixPath(path).parts]
+    return not FURNISHING.isdisjoint(parts) or not FURNISHING_PAIRS.isdisjoint(pairwise(parts))
 
 
 async def judged_tree(clone: Clone, base: str, made: str) -> JudgedTree:

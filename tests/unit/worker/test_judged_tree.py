@@ -1,6 +1,7 @@
 """A judge's room is not furnished by the author of what it judges."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from google.protobuf.message import Message
 
 from pointsman.api.handoff.v1 import handoff_pb2 as handoff
 from pointsman.api.orchestrator.v1.run_pb2 import Repository, Usage
-from pointsman.profiles import Profile
+from pointsman.profiles import Profile, profiles
 from pointsman.worker import CommandAgent, Workspace
 from pointsman.worker.git import Clone, text
 from pointsman.worker.judged_tree import furnishes
@@ -93,13 +94,34 @@ async def test_a_judges_tree_is_set_up_by_the_users_commands_and_not_the_authors
     assert said(decision).splitlines() == ["user", work["deps.sh"].strip(), "new", "old"]
 
 
+READ_BY: Mapping[str, Sequence[str]] = {
+    "claude": ["CLAUDE.md", "a/Claude.MD", ".claude/hooks/x", ".mcp.json"],
+    "codex": ["AGENTS.md", "sub/AGENTS.override.md", ".codex/config.toml", ".agents/skills/x/SKILL.md"],
+    "gemini": ["GEMINI.md", ".gemini/settings.json", ".geminiignore", ".aiexclude"],
+    "aider": [".aider.conf.yml", ".aiderignore", "b/.env"],
+    "opencode": ["opencode.json", ".opencode/plugin/x.ts"],
+    "qwen-acp": ["QWEN.md", ".qwen/settings.json", ".qwenignore"],
+    "copilot-acp": [
+        ".github/copilot-instructions.md", ".github/instructions/x.instructions.md", ".github/agents/x.md",
+        ".github/hooks/x.json", ".copilot/config",
+    ],
+    "auggie-acp": [".augment/rules/x.md", ".augment-guidelines", ".augmentignore"],
+    "cline-acp": [".clinerules", ".clinerules/hooks/PreToolUse", ".clineignore", ".windsurfrules"],
+    "goose-acp": [".goosehints", ".goose/memory/x.txt", ".gooseignore"],
+    "kilo-acp": [".kilocode/rules/x.md", ".kilocoderules", "kilo.jsonc", ".kilocodemodes"],
+    "programs": ["x/venv/bin/git", "bunfig.toml", ".npmrc", ".env.local", "mise.toml", ".rgignore"],
+}  # fmt: skip
+"""What each agent that has a profile reads of a tree it is started in, and what the programs around it read."""
+
+
+def test_what_sets_an_agent_up_is_found_anywhere_for_every_agent_that_has_a_profile() -> None:
+    missed = [path for paths in READ_BY.values() for path in (*paths, *(f"x/{path}" for path in paths))]
+    assert [path for path in missed if not furnishes(path)] == []
+    assert {name.removesuffix("-acp") for name in profiles()} <= {name.removesuffix("-acp") for name in READ_BY}
+
+
 @pytest.mark.parametrize(
-    "path", ["CLAUDE.md", "a/Claude.MD", ".claude/hooks/x", "b/.env", ".mcp.json", "x/venv/bin/git"]
+    "path", ["claude.py", ".env.test", "docs/agents.md.txt", "environment/x", ".github/workflows/ci.yml", "hooks/a.py"]
 )
-def test_what_sets_an_agent_up_is_found_anywhere(path: str) -> None:
-    assert furnishes(path)
-
-
-@pytest.mark.parametrize("path", ["claude.py", ".env.test", "docs/agents.md.txt", "environment/x"])
 def test_other_files_stay_the_authors(path: str) -> None:
     assert not furnishes(path)
