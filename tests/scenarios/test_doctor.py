@@ -41,7 +41,7 @@ def test_an_empty_machine_is_fine_and_every_check_says_what_it_saw(tmp_path: Pat
     code, found = findings(tmp_path / "new")
     assert code == 0, found
     assert all(finding["ok"] and finding["detail"] for finding in found.values())
-    assert {"python", "git", "data directory", "router store", "port", "console port"} <= set(found)
+    assert {"python", "git", "data directory", "router store", "port", "console port", "GenAI spans"} <= set(found)
 
 
 def test_the_probe_of_the_sandbox_is_printed_line_by_line(tmp_path: Path) -> None:
@@ -78,10 +78,12 @@ def test_a_taken_port_is_named_with_the_setting_that_changes_it(tmp_path: Path, 
     assert setting in found[check]["advice"]
 
 
-def test_without_git_it_says_which_git_to_install(tmp_path: Path) -> None:
-    code, found = findings(tmp_path, PATH=str(tmp_path))
+def test_without_git_or_a_collector_for_genai_spans_it_says_what_to_do(tmp_path: Path) -> None:
+    code, found = findings(tmp_path, PATH=str(tmp_path), OTEL_SEMCONV_STABILITY_OPT_IN="gen_ai_latest_experimental")
     assert code == 1
     assert "2.38" in found["git"]["advice"]
+    assert not found["GenAI spans"]["ok"]
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in found["GenAI spans"]["advice"]
 
 
 def test_migrated_stores_are_current_behind_or_ahead(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from pointsman._shared.otlp import ENDPOINTS, GENAI, OPT_IN, exports_genai, exports_spans
 from pointsman._shared.redaction import redact
 from pointsman.cli.exit_codes import EXIT_FAILED
 from pointsman.cli.options.extras import MODULES, how_to_install, is_installed
@@ -109,6 +110,17 @@ def _extras() -> Iterator[Finding]:
     if load(GatewaySettings).mcp:
         advice = "" if is_installed("mcp") else how_to_install("mcp")
         yield Finding("/mcp of the gateway", is_installed("mcp"), "asked for by POINTSMAN_GATEWAY_MCP", advice)
+    yield _genai_spans()
+
+
+def _genai_spans() -> Finding:
+    """Whether spans have what the GenAI conventions want; asked for without a collector, they go nowhere."""
+    name = "GenAI spans"
+    if not exports_genai():
+        return Finding(name, ok=True, detail=f"off ({OPT_IN}={GENAI} asks for them)")
+    if exports_spans():
+        return Finding(name, ok=True, detail="sent with the trace")
+    return Finding(name, ok=False, detail="asked for, but no collector is named", advice=f"name one in {ENDPOINTS[0]}")
 
 
 def _isolation(data_directory: Path) -> Iterator[Finding]:
