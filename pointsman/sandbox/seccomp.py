@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 LOAD, JUMP_IF_EQUAL, JUMP_IF_MASK, RETURN = 0x20, 0x15, 0x45, 0x06
 ALLOW, DENY, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT = 1, 38, 95, 97
 NUMBER_OFFSET, ARCHITECTURE_OFFSET, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
 X32_CALLS = 0x40000000
 IO_URING_SETUP = 425
@@ -35,12 +35,16 @@ class _Calls:
     """add_key, request_key, keyctl."""
     shared: tuple[int, ...]
     """shmget, semget, msgget."""
+    attributes: tuple[int, ...]
+    """setxattr, lsetxattr, fsetxattr, removexattr, lremovexattr, fremovexattr, setxattrat, removexattrat."""
 
 
 _CALLS = {
-    "x86_64": _Calls(0xC000003E, 41, 16, 302, (142, 144, 203, 314), (141, 251), (248, 249, 250), (29, 64, 68)),
-    "aarch64": _Calls(0xC00000B7, 198, 29, 261, (118, 119, 122, 274), (140, 30), (217, 218, 219), (194, 190, 186)),
-}
+    "x86_64": _Calls(0xC000003E, 41, 16, 302, (142, 144, 203, 314), (141, 251), (248, 249, 250), (29, 64, 68),
+                     (188, 189, 190, 197, 198, 199, 463, 466)),
+    "aarch64": _Calls(0xC00000B7, 198, 29, 261, (118, 119, 122, 274), (140, 30), (217, 218, 219), (194, 190, 186),
+                      (5, 6, 7, 14, 15, 16, 463, 466)),
+}  # fmt: skip
 
 
 def is_supported() -> bool:
@@ -51,12 +55,15 @@ def is_supported() -> bool:
 def landlock_filter(*, network: bool, shared_memory: bool = False) -> bytes:
     """Beside Landlock: no sockets by path, without network none at all, and no objects that stand in no folder.
 
-    Priority and processors can be set of the calling thread only: all processes of the machine can be named.
+    Priority and processors can be set of the calling thread only: all processes of the machine can be named. Attributes
+    of files cannot be set: Landlock has no rule for them, and one is a list of who may read the file.
     """
     calls = _CALLS[platform.machine()]
     own = [part for number in calls.scheduling for part in _by_argument(number, FIRST_ARGUMENT, (0,), EPERM)]
     for number, kind in zip(calls.priorities, OF_A_PROCESS, strict=True):
         own += _only_own_priority(number, kind)
+    for number in calls.attributes:
+        own += _refused(number, EOPNOTSUPP)
     return _filter(INTERNET if network else (), () if shared_memory else calls.shared, own)
 
 
@@ -88,7 +95,11 @@ def _filter(families: Sequence[int], refused: Sequence[int], further: Sequence[b
 
 def _missing(number: int) -> list[bytes]:
     """A call that seems not to be there."""
-    return [_instruction(JUMP_IF_EQUAL, number, 0, 1), _deny(ENOSYS)]
+    return _refused(number, ENOSYS)
+
+
+def _refused(number: int, error: int) -> list[bytes]:
+    return [_instruction(JUMP_IF_EQUAL, number, 0, 1), _deny(error)]
 
 
 def _by_argument(number: int, argument: int, allowed: Sequence[int], error: int) -> list[bytes]:

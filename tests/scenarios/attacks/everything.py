@@ -67,6 +67,10 @@ def utime(path: str) -> None:
     os.utime(path, (1, 1))
 
 
+def set_attribute(path: str) -> None:
+    os.setxattr(path, "user.mark", b"1")
+
+
 def connect_path(path: str) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(CONNECT_SECONDS)
@@ -257,6 +261,7 @@ ATTEMPTS: dict[str, Callable[[str], None]] = {
     "hard_link": hard_link,
     "chmod": chmod,
     "utime": utime,
+    "set_attribute": set_attribute,
     "connect_path": connect_path,
     "connect_abstract": connect_abstract,
     "connect_tcp": connect_tcp,

@@ -124,9 +124,19 @@ def _files(data: Path, clone: Path, home: Path) -> dict[str, Attack]:
         "overwrite the clone": ("overwrite", str(clone / "file")),
         "change the mode of a credential": ("chmod", secret),
         "change the times of a credential": ("utime", secret),
+        **({"set an attribute of a credential": ("set_attribute", secret)} if _has_attributes(data) else {}),
         "remove another assignment": ("remove", other),
         "read passwords of the system": ("read", "/etc/shadow"),
     }
+
+
+def _has_attributes(folder: Path) -> bool:
+    """Whether files can have attributes there, which not every file system offers."""
+    try:
+        os.setxattr(folder, "user.tried", b"1")
+    except OSError:
+        return False
+    return True
 
 
 def _repository(clone: Path) -> None:
