@@ -44,6 +44,8 @@ async def test_a_plan_waits_for_a_person_and_the_edited_one_is_what_is_done(tmp_
     assert (code, "plan.json" in output) == (2, True), output
     code, output = finished(*asked, "--edit", "--approve", **where)
     assert code == 0, output
+    times = [line for line in output.splitlines() if line[2:3] == line[5:6] == ":"]
+    assert len(times) == len(set(times)), "what was shown with the plan is not shown again"
     assert "T1 accepted by the verifier" in output
     assert "T2 accepted" not in output
 

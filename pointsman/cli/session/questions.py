@@ -70,9 +70,9 @@ async def read_line(prompt: str) -> str:
     return data.decode(errors="replace").strip()
 
 
-async def follow_or_ask(client: Client, run_id: str, as_json: bool, verbose: bool = False) -> Run:
+async def follow_or_ask(client: Client, run_id: str, as_json: bool, verbose: bool = False, after_seq: int = 0) -> Run:
     """Follows a run to its end; on a terminal it asks the run's questions, and asks what to do on Ctrl-C."""
-    run = Run()
+    run = Run(seq=after_seq)
     with cancelled_by_signals() as received:
         while run.state not in TERMINAL:
             try:

@@ -36,11 +36,13 @@ async def work_and_follow(client: Client, run_id: str, workers: LocalWorkers) ->
     workspace = await workspace_for([workers.folder] if workers.folder else [])
     worker = worker_for(workspace, *workers.crew.specs(), run_id=run_id, shared=workers.crew.share)
     async with worker_running(client, worker), trees_watched(client, workers.folder):
+        seen = 0
         if workers.review is not None:
             run = await _review_plan(client, run_id, workers)
             if asks_about_plan(run):
                 return exit_code(run)
-        run = await follow_or_ask(client, run_id, workers.as_json, workers.verbose)
+            seen = run.seq
+        run = await follow_or_ask(client, run_id, workers.as_json, workers.verbose, seen)
     await report(client, run, workers.as_json, workers.folder)
     if run.state not in TERMINAL:
         workers.say(f"  then go on with the same crew: {workers.resume_command(run_id)}")
