@@ -69,6 +69,7 @@ class Console:
         build = builder(self.data, self.mocks, self.settings)
         self.running = await start(build, ServerSettings(port=self.service_port, drain_seconds=0.2))
         self.channel = open_channel(self.running.address)
+        await self.plane.are_there(self.mocks)
 
     async def stop_services(self) -> None:
         """Stop them; their data stays."""

@@ -1,6 +1,6 @@
 """The whole control plane for a scenario: four real services, real gRPC, real stores, in this process."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -134,12 +134,13 @@ class Plane:
         await eventually(check)
         return run
 
-    async def are_there(self, agent_ids: Collection[str]) -> None:
-        """Wait until the agents have polled once: a stage without an agent that is there is left out."""
+    async def are_there(self, mocks: MockSettings = MOCKED) -> None:
+        """Wait until the mock agents have polled once: a stage without an agent that is there is left out."""
+        agent_ids = {MOCK_AGENTS[role].agent_id for role in mocks.policy().mocked}
 
         async def check() -> bool:
             listed = (await self.agents.ListAgents(agents.ListAgentsRequest())).agents
-            return {agent.id for agent in listed}.issuperset(agent_ids)
+            return agent_ids <= {agent.id for agent in listed}
 
         await eventually(check)
 
@@ -194,7 +195,7 @@ async def plane(
     channel = open_channel(running.address)
     try:
         here = clients(channel)
-        await here.are_there([MOCK_AGENTS[role].agent_id for role in mocks.policy().mocked])
+        await here.are_there(mocks)
         yield here
     finally:
         await channel.close()

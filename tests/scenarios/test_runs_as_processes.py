@@ -30,6 +30,7 @@ async def test_a_run_completes_with_every_service_in_its_own_process(tmp_path: P
     with processes(tmp_path, POINTSMAN_FULL_MOCK_MODE="1") as group:
         async with group.channel() as channel:
             here = clients(channel)
+            await here.are_there()
             run = await here.ended((await here.submit()).id)
             assert run.state == runs.RUN_STATE_COMPLETE
             assert [item.task_id for item in (await here.delivery(run.id)).deliverables] == ["T1"]
@@ -39,6 +40,7 @@ async def test_runs_survive_the_death_of_any_service_right_after_they_were_submi
     with processes(tmp_path, **mocked()) as group:
         async with group.channel() as channel:
             here = clients(channel)
+            await here.are_there()
             for context in CONTEXTS:
                 started = [(await here.submit(f"Fix the test in src/{context}{n}.py")).id for n in range(RUNS)]
                 await asyncio.to_thread(_kill_and_restart, group, context)
@@ -55,6 +57,7 @@ async def test_a_run_survives_the_death_of_each_service_on_its_way(tmp_path: Pat
     with processes(tmp_path, **mocked(), **slow) as group:
         async with group.channel() as channel:
             here = clients(channel)
+            await here.are_there()
             run = await here.submit(crew=pb.Crew(best_of=2))
             for state, contexts in deaths:
                 await here.reached(run.id, state)
@@ -69,6 +72,7 @@ async def test_a_service_that_is_dead_when_work_is_dispatched_is_waited_for(tmp_
     with processes(tmp_path, **mocked(), POINTSMAN_MOCK_SEARCHER_OUTCOME="slow") as group:
         async with group.channel() as channel:
             here = clients(channel)
+            await here.are_there()
             for context, state in (("workflow", runs.RUN_STATE_SCHEDULE), ("pipeline", runs.RUN_STATE_DISPATCH)):
                 wish = f"Fix the test in src/{context}.py"
                 run = await here.reached((await here.submit(wish)).id, runs.RUN_STATE_RESEARCH_FANOUT)

@@ -160,7 +160,9 @@ async def _plane(data: Path, clock: ShiftedClock) -> AsyncIterator[Plane]:
     running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
     channel = open_channel(running.address)
     try:
-        yield _with_new_requests(channel)
+        here = _with_new_requests(channel)
+        await here.are_there()
+        yield here
     finally:
         await channel.close()
         await running.stop()

@@ -21,7 +21,7 @@ from tests.helpers.migrations import BY_ALEMBIC, CONTEXTS
 
 ROOT = Path(__file__).resolve().parents[3]
 MIGRATE_BY_FOUR = """
-import os, sys
+import os, sys, traceback
 from pathlib import Path
 from pointsman.services.chassis.storage.database import Database
 from pointsman.services.chassis.storage.migrate import migrate
@@ -36,7 +36,10 @@ for _ in range(4):
         try:
             migrate(Database(sys.argv[1], "counter"), Path(sys.argv[2]))
             code = 0
+        except Exception:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
     children.append(child)
 os.close(opener)

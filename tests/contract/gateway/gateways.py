@@ -123,7 +123,9 @@ async def gateway(data: Path, mocks: MockSettings = MOCKED, **settings: Any) -> 
         running = await start(build, ServerSettings(port=0, drain_seconds=0.2))
         channel = open_channel(running.address)
         try:
-            yield Web(int(server.address.rpartition(":")[2]), clients(channel))
+            here = clients(channel)
+            await here.are_there(mocks)
+            yield Web(int(server.address.rpartition(":")[2]), here)
         finally:
             await channel.close()
             await running.stop()
