@@ -1,6 +1,9 @@
 """Schedules on both databases: durable timers, one run for each time whatever is repeated, and how full a project may be."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
+from random import Random  # noqa: TID251 - all chance of a life comes from its seed
 from typing import Any
 
 import pytest
@@ -237,3 +240,45 @@ async def test_an_order_that_could_not_run_by_night_is_refused_by_day(
     async with orchestrator(database_url, clock=clock) as store:
         with pytest.raises(Refusal, match=says.replace(".", r"\.").split(" is")[0]):
             await House(store, clock).create(**fields)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_whatever_is_repeated_lost_or_set_back_no_time_starts_two_runs(seed: int, tmp_path: Path) -> None:
+    """A life from a seed: the clock jumps both ways, steps are lost or done twice, people pause, trigger and cancel."""
+    chance, clock = Random(seed), FakeClock()
+    for _ in range(3):  # the process is killed twice: what it had not committed is gone
+        async with orchestrator(f"sqlite:///{tmp_path}/life.db", clock=clock) as store:
+            house = House(store, clock, limit=4)
+            if not (await house.servicer.ListSchedules(pb.ListSchedulesRequest(), caller())).schedules:
+                for missed in (pb.MISSED_POLICY_SKIP, pb.MISSED_POLICY_ONE, pb.MISSED_POLICY_ALL):
+                    overlap = chance.choice((pb.OVERLAP_POLICY_SKIP, pb.OVERLAP_POLICY_ALLOW))
+                    await house.create(message=f"tidy {missed}", spec={"missed": missed, "overlap": overlap})
+            for _ in range(12):
+                await _live_on(house, chance)
+    async with orchestrator(f"sqlite:///{tmp_path}/life.db", clock=clock) as store:
+        house = House(store, clock)
+        await house.deliver()
+        runs = [one.order.scheduled for one in await house.runs()]
+        assert len(set(runs)) == len(runs) > 0, "one run for each time"
+        listed = (await house.servicer.ListSchedules(pb.ListSchedulesRequest(), caller())).schedules
+        assert sum(one.started for one in listed) == len(runs)
+        assert house.violations() == []
+
+
+async def _live_on(house: House, chance: Random) -> None:
+    """One step of a life."""
+    step = chance.randrange(8)
+    if step < 4:
+        await house.tick(hours=chance.choice((0.3, 1, 1, 2.5, 30, -0.5)))
+    elif step < 6:
+        await house.deliver()
+    elif live := [one for one in await house.runs() if not one.ended]:
+        await house.end(chance.choice(live))
+    else:
+        listed = (await house.servicer.ListSchedules(pb.ListSchedulesRequest(), caller())).schedules
+        one, asked = chance.choice(listed), caller()
+        house.clock.advance(microseconds=chance.randrange(1, 1_000_000))  # a trigger is no time of the calendar
+        with suppress(Refusal):
+            await house.servicer.TriggerSchedule(
+                pb.TriggerScheduleRequest(request_id=asked.request_id, schedule_id=one.id), asked
+            )

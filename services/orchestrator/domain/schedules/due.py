@@ -17,7 +17,8 @@ def came_due(schedule: Schedule, first: datetime, now: datetime) -> CameDue:
     spec = schedule.spec
     times = times_until(spec, first, now)
     wanted = _wanted(spec, times, now)
-    missed, next_at = len(times) - len(wanted), next_after(spec, now)
+    missed = len(times) - len(wanted)
+    next_at = next_after(spec, now) if times else first  # a clock that was set back brings no time twice
     if spec.overlap is OverlapPolicy.ALLOW:
         return CameDue(next_at, wanted, missed=missed)
     if schedule.is_busy:
