@@ -33,7 +33,12 @@ def main(folder: Path) -> int:
     described = [BUF, "build", str(ROOT / "protos"), "--as-file-descriptor-set", "-o", str(folder / "api.binpb")]
     subprocess.run(described, check=True)
     caches = {"CARGO_HOME": str(folder / "cargo"), "CARGO_TARGET_DIR": str(folder / "target")}
-    subprocess.run(["cargo", "build", "--quiet"], cwd=folder, env={**os.environ, **caches}, check=True)
+    made = subprocess.run(["cargo", "build", "--quiet"], cwd=folder, env={**os.environ, **caches}, check=False)
+    if made.returncode:
+        sys.stderr.write(
+            "cargo did not build the client; what it says is above (it needs a toolchain and a registry)\n"
+        )
+        return 1
     built = time.monotonic()
     _play(folder)
     ended = time.monotonic()
