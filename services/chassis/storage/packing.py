@@ -21,7 +21,9 @@ DICTIONARY = 1
 SHORTEST = 64
 """Shorter texts stay: they are many, and packing them saves little."""
 _WINDOW_BITS = -15
-_LEVEL, _MEMORY_LEVEL = 6, 6
+"""As far back as a reader looks."""
+_LEVEL, _WRITER_WINDOW_BITS, _MEMORY_LEVEL = 6, -14, 5
+"""A larger window would be copied by system calls for every text: four times the time, for 2 % of the bytes."""
 
 
 def pack(text: str) -> str | bytes:
@@ -112,4 +114,6 @@ def _dictionary() -> bytes:
 @cache
 def _stream() -> Any:
     """A compressor that has read the dictionary; each text is written by a copy."""
-    return zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, _dictionary())
+    return zlib.compressobj(
+        _LEVEL, zlib.DEFLATED, _WRITER_WINDOW_BITS, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, _dictionary()
+    )
