@@ -131,3 +131,18 @@ async def test_a_database_is_new_asks_for_a_password_and_is_the_commands_own(net
     assert "password authentication failed" in ended.output.decode()
     assert lines[-1] == "1"
     assert ended.strays == 0
+
+
+@pytest.mark.skipif(not HAS_SERVER or STRONGEST < Level.NAMESPACES, reason="needs PostgreSQL's server and bubblewrap")
+async def test_twenty_agents_at_once_have_a_database_of_their_own_each(tmp_path: Path) -> None:
+    asked = of("[workspace]\nservices = { postgres = true }").workspace
+
+    async def one(number: int) -> CommandResult:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        script = f'psql -qAtc "create table t as select {number} as x"; psql -Atc "select x from t"'
+        with lease_services(asked) as leased:
+            return await run(replace(spec(folder, leased.services, network=True), command=("sh", "-c", script)))
+
+    ended = await asyncio.gather(*map(one, range(20)))
+    assert [result.output for result in ended] == [f"{number}\n".encode() for number in range(20)]
