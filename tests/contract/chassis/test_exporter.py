@@ -72,6 +72,7 @@ async def test_a_process_that_is_killed_while_it_sends_is_replaced_and_every_tra
 
 async def test_the_last_notes_are_sent_before_the_process_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "60000")
+    monkeypatch.setattr(exporter, "CLOSE_SECONDS", scaled(30))  # the process may not even have started by then
     async with collector() as kept:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{kept.endpoint}")
         async with exporting() as noted:
