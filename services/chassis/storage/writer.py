@@ -146,8 +146,10 @@ class Writer:
         Once the database is unavailable, the remaining items are refused without trying.
         """
         try:
-            self._commit_through_conflicts(writes)
-        except Exception:  # noqa: BLE001 - after any failure each item is tried alone
+            self._commit_batch(writes)
+        except Exception as error:  # noqa: BLE001 - after any failure each item is tried alone
+            if self._commit_after_conflict(writes, error):
+                return
             self._drop_connection()
             reachable = True
             for write in writes:
@@ -156,26 +158,31 @@ class Writer:
                 else:
                     write.outcome = database_unavailable()
 
-    def _commit_through_conflicts(self, writes: list[_PendingWrite]) -> None:
-        """Commit the batch; once PostgreSQL has ended it in favour of another transaction, again after a short wait."""
+    def _commit_after_conflict(self, writes: list[_PendingWrite], error: BaseException) -> bool:
+        """Whether the batch was committed after all: PostgreSQL had ended it in favour of another transaction."""
         for attempt in range(MAX_CONFLICTS):
-            try:
-                return self._commit_batch(writes)
-            except _database_errors() as error:
-                if not isinstance(_cause(error), conflict_errors()):
-                    raise
+            if not isinstance(_cause(error), conflict_errors()):
+                return False
             self._conflicts.inc()
             self._roll_back()
             self._closed.wait(jitter(min(FIRST_CONFLICT_SECONDS * 2**attempt, MAX_CONFLICT_SECONDS)))
-        return self._commit_batch(writes)
+            try:
+                self._commit_batch(writes)
+            except Exception as failure:  # noqa: BLE001 - each item alone meets it again
+                error = failure
+            else:
+                return True
+        return False
 
     def _run_alone(self, write: _PendingWrite) -> bool:
         """Commit one item with retries and set its outcome; False if the database is unavailable."""
         backoff_seconds = FIRST_BACKOFF_SECONDS
         for attempt in range(1, MAX_ATTEMPTS + 1):
             try:
-                self._commit_through_conflicts([write])
+                self._commit_batch([write])
             except _database_errors() as error:
+                if self._commit_after_conflict([write], error):
+                    return True
                 self._drop_connection()
                 write.outcome = _to_refusal(error)
                 if not _is_retryable(error) or attempt == MAX_ATTEMPTS or self._closed.wait(jitter(backoff_seconds)):
