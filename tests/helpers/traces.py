@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import or_, select
+from sqlalchemy import MetaData, select
 
 from pointsman.services.chassis.core.config import StoreSettings
 from pointsman.services.chassis.storage.database import Database
+from pointsman.services.chassis.storage.tables import chassis_tables
 from pointsman.services.chassis.telemetry.context import transition_span_id
 from tests.helpers.collector import Collector, values_of
-from tests.helpers.counter import CounterStore
 
 CONTEXTS = ("router", "workflow", "pipeline", "orchestrator")
 
@@ -43,11 +43,14 @@ def transitions_of(data: Path, run_id: str, trace_id: str) -> set[str]:
     wanted: set[str] = set()
     for name in CONTEXTS:
         database = Database(StoreSettings(data=data).url_for(name), name)
-        journal = CounterStore(database).store.tables.journal
-        asked_by_run = journal.c.traceparent.like(f"00-{trace_id}-%")
-        found = select(journal.c.entity_id, journal.c.seq).where(or_(journal.c.run_id == run_id, asked_by_run))
+        journal = chassis_tables(MetaData()).journal
+        found = select(journal.c.entity_id, journal.c.seq, journal.c.run_id, journal.c.traceparent)
         rows = database.read_now(lambda connection: connection.execute(found).all())  # noqa: B023
-        wanted |= {transition_span_id(trace_id, entity_id, seq) for entity_id, seq in rows}
+        wanted |= {
+            transition_span_id(trace_id, row.entity_id, row.seq)
+            for row in rows
+            if row.run_id == run_id or row.traceparent.startswith(f"00-{trace_id}-")
+        }
         database.close()
     return wanted
 

@@ -75,6 +75,8 @@ class Database:
     def _read(self, query: Callable[[Connection], Result]) -> Result:
         try:
             with self.reading.connect() as connection:
+                if not self.is_postgresql:
+                    connection.begin()  # statements on the driver's cursor would else each see a moment of their own
                 return query(connection)
         except Exception as error:  # SQLAlchemy's, or the driver's own from a prepared statement
             if is_outage(error):

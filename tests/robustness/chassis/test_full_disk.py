@@ -1,5 +1,6 @@
 """A disk that takes no more: commands are turned away as in an outage, nothing is half written, and work goes on afterwards."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from tests.helpers.counter import Add
 from tests.helpers.counters import a_caller, assert_sound, opened, rows_of
 
 FULL, WIDE = 1, 1_073_741_823
-LARGE = "somebody" * 10_000
+LARGE = "".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(2000))
+"""Cannot be packed into a page that is there already."""
 
 
 class Disk:
