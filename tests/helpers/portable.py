@@ -8,8 +8,8 @@ from itertools import count
 import psycopg
 from sqlalchemy import Connection
 
+from pointsman.services.chassis.core.config import FEATURES_PARAMETER
 from pointsman.services.chassis.storage.database import Database
-from pointsman.services.chassis.storage.features import URL_PARAMETER
 
 VARIABLE = "POINTSMAN_DATABASE_FEATURES"
 CONFLICT_EVERY = 7
@@ -21,7 +21,7 @@ is_injecting = True
 
 def portable(url: str) -> str:
     """The address of a PostgreSQL database, used without what other servers lack."""
-    return f"{url}{'&' if '?' in url else '?'}{URL_PARAMETER}=portable"
+    return f"{url}{'&' if '?' in url else '?'}{FEATURES_PARAMETER}=portable"
 
 
 def as_configured(url: str) -> str:

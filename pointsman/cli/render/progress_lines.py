@@ -7,7 +7,7 @@ from pointsman.api.common.v1.common_pb2 import Transition
 from pointsman.api.handoff.v1.proof_pb2 import Grade
 from pointsman.api.journal.v1 import run_events_pb2 as journal
 from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
-from pointsman.cli.render.transition_lines import Line, shortened
+from pointsman.cli.render.transition_lines import Line, held_back, in_yellow, paused, shortened, taken_up
 
 ENDS = {"COMPLETE": "bold green", "FAILED": "bold red", "CANCELLED": "bold yellow"}
 _DOES: Mapping[assignments.Capability.ValueType, str] = {
@@ -95,23 +95,6 @@ def _lost_lease(event: journal.LeaseLost) -> Iterator[Line]:
     yield Line(text, "yellow")
 
 
-def _held_back(event: journal.BudgetHeld) -> Iterator[Line]:
-    given = event.assignment
-    what = " ".join(part for part in (given.task_id, given.stage or given.purpose.lower()) if part)
-    if event.by_running:
-        yield Line(f"{what} waits: the work that runs holds the rest of the budget ({event.what})", "yellow")
-
-
-def _paused(event: journal.AccountPaused) -> Iterator[Line]:
-    limit = f"{event.kind.lower()}: {shortened(event.reason)}"
-    yield Line(f"{event.account} rests until {event.until} ({limit}); no attempt of {event.agent_id} counts", "yellow")
-
-
-def _taken_up(event: journal.WorkTakenUp) -> Iterator[Line]:
-    why = "the limit is over" if event.account == event.rested else f"{event.rested} rests"
-    yield Line(f"{event.agent_id} goes on: {why}", "yellow")
-
-
 def _risks(event: journal.RisksNoted) -> Iterator[Line]:
     for risk in event.risks:
         yield Line(f"risk: {risk.statement}", "yellow")
@@ -132,7 +115,7 @@ _IN_WORDS: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "assignment_retried": _retried,
     "assignment_ended": _ended,
     "lease_lost": _lost_lease,
-    "budget_held": _held_back,
-    "account_paused": _paused,
-    "work_taken_up": _taken_up,
+    "budget_held": in_yellow(held_back),
+    "account_paused": in_yellow(paused),
+    "work_taken_up": in_yellow(taken_up),
 }

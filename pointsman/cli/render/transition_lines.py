@@ -103,23 +103,35 @@ def _judged(event: journal.TaskJudged) -> Iterator[Line]:
     yield Line(f"  {event.task_id} {word} by the {event.judge}{reason}", style)
 
 
-def _held_back(event: journal.BudgetHeld) -> Iterator[Line]:
+def held_back(event: journal.BudgetHeld) -> str:
+    """What waits for work that runs; nothing where a person is asked instead."""
     given = event.assignment
     what = " ".join(part for part in (given.task_id, given.stage or given.purpose.lower()) if part)
-    if event.by_running:
-        yield Line(f"  {what} waits: the work that runs holds the rest of the budget ({event.what})", "yellow")
+    waits = f"{what} waits: the work that runs holds the rest of the budget ({event.what})"
+    return waits if event.by_running else ""
 
 
-def _paused(event: journal.AccountPaused) -> Iterator[Line]:
+def paused(event: journal.AccountPaused) -> str:
+    """Which account a provider has limited, and until when."""
     limit = f"{event.kind.lower()}: {shortened(event.reason)}"
-    yield Line(
-        f"  {event.account} rests until {event.until} ({limit}); no attempt of {event.agent_id} counts", "yellow"
-    )
+    return f"{event.account} rests until {event.until} ({limit}); no attempt of {event.agent_id} counts"
 
 
-def _taken_up(event: journal.WorkTakenUp) -> Iterator[Line]:
+def taken_up(event: journal.WorkTakenUp) -> str:
+    """Who goes on with work that a limit had stopped."""
     why = "the limit is over" if event.account == event.rested else f"{event.rested} rests"
-    yield Line(f"  {event.agent_id} goes on: {why}", "yellow")
+    return f"{event.agent_id} goes on: {why}"
+
+
+def in_yellow(text_of: Callable[[Any], str], indent: str = "") -> Callable[[Any], Iterator[Line]]:
+    """The line of an event whose text may be empty."""
+
+    def lines(event: Any) -> Iterator[Line]:
+        text = text_of(event)
+        if text:
+            yield Line(f"{indent}{text}", "yellow")
+
+    return lines
 
 
 def _risks(event: journal.RisksNoted) -> Iterator[Line]:
@@ -155,9 +167,9 @@ _LINES_OF_EVENT: Mapping[str, Callable[[Any], Iterator[Line]]] = {
     "assignment_retried": _retried,
     "assignment_ended": _ended,
     "lease_lost": _lost_lease,
-    "budget_held": _held_back,
-    "account_paused": _paused,
-    "work_taken_up": _taken_up,
+    "budget_held": in_yellow(held_back, "  "),
+    "account_paused": in_yellow(paused, "  "),
+    "work_taken_up": in_yellow(taken_up, "  "),
     "stage_failed": _stage_failed,
     "work_handed_in": _worked,
     "wave_verified": _verified,

@@ -13,6 +13,8 @@ from pointsman.services.chassis.core.settings import SHARED_PREFIX, Settings, de
 __all__ = ["SHARED_PREFIX", "Settings", "describe", "load"]
 
 DEFAULT_PORT = 7460
+FEATURES_PARAMETER = "pointsman_features"
+"""In the address of a database: what a store may use of it."""
 
 
 class ServerSettings(Settings, prefix="POINTSMAN_SERVER_"):
@@ -109,7 +111,7 @@ class StoreSettings(Settings, prefix="POINTSMAN_"):
                 "POINTSMAN_DATABASE_URL", "is for PostgreSQL; SQLite has a file per service, below POINTSMAN_DATA"
             )
         if self.database_url and self.database_features is DatabaseFeatures.PORTABLE:
-            return f"{self.database_url}{'&' if '?' in self.database_url else '?'}pointsman_features=portable"
+            return f"{self.database_url}{'&' if '?' in self.database_url else '?'}{FEATURES_PARAMETER}=portable"
         return self.database_url or f"sqlite:///{self.directory / f'{context}.db'}"
 
     @property

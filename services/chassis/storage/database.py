@@ -16,9 +16,10 @@ from sqlalchemy.pool import NullPool, QueuePool
 from pointsman._shared.files import make_private_folder
 from pointsman._shared.redaction import redact
 from pointsman.services.chassis.core.clock import Clock, DatabaseClock, SystemClock, ticks_us
+from pointsman.services.chassis.core.config import FEATURES_PARAMETER
 from pointsman.services.chassis.core.errors import Reason, Refusal, invalid_field
 from pointsman.services.chassis.storage.driver_errors import outage_errors, statement_errors
-from pointsman.services.chassis.storage.features import URL_PARAMETER, features_of
+from pointsman.services.chassis.storage.features import features_of
 from pointsman.services.chassis.storage.file_lock import unusable
 from pointsman.services.chassis.storage.packing import unpack
 
@@ -35,7 +36,7 @@ class Database:
 
     def __init__(self, url: str, schema: str, clock: Clock | None = None) -> None:
         asked = read_url(url)
-        self.url = asked.difference_update_query([URL_PARAMETER])
+        self.url = asked.difference_update_query([FEATURES_PARAMETER])
         self.schema = schema
         self.is_postgresql = self.url.get_backend_name() == "postgresql"
         self.features = features_of(asked)

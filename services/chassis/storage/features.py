@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sqlalchemy.engine import URL
 
-URL_PARAMETER = "pointsman_features"
+from pointsman.services.chassis.core.config import FEATURES_PARAMETER
 
 
 class Features(NamedTuple):
@@ -29,4 +29,4 @@ def features_of(url: URL) -> Features:
     """What a store uses of the database at this address."""
     if url.get_backend_name() != "postgresql":
         return SQLITE
-    return PORTABLE if url.query.get(URL_PARAMETER) == "portable" else POSTGRESQL
+    return PORTABLE if url.query.get(FEATURES_PARAMETER) == "portable" else POSTGRESQL

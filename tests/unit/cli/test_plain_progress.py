@@ -11,7 +11,7 @@ from pointsman.api.orchestrator.v1 import assignment_pb2 as assignments
 from pointsman.api.orchestrator.v1.run_pb2 import Run
 from pointsman.cli.render.progress_lines import progress_lines
 from pointsman.cli.render.run_progress import PlainView
-from pointsman.cli.render.transition_lines import shortened
+from pointsman.cli.render.transition_lines import event_lines, shortened
 
 
 def said(event: str, message: Message, *states: str) -> list[str]:
@@ -87,3 +87,33 @@ def test_a_long_reason_ends_behind_a_word() -> None:
     assert cut_off.endswith("word …")
     assert len(cut_off) <= 300
     assert shortened("short") == "short"
+
+
+@pytest.mark.parametrize(
+    ("event", "message", "text"),
+    [
+        (
+            "budget_held",
+            journal.BudgetHeld(
+                assignment=journal.AssignmentOutline(task_id="T2", stage="DEV"), what="cost", by_running=True
+            ),
+            "T2 DEV waits: the work that runs holds the rest of the budget (cost)",
+        ),
+        ("budget_held", journal.BudgetHeld(assignment=journal.AssignmentOutline(task_id="T2"), what="cost"), ""),
+        (
+            "account_paused",
+            journal.AccountPaused(
+                agent_id="a", account="team", until="2026-01-01T00:00:00Z", kind="QUOTA", reason="429"
+            ),
+            "team rests until 2026-01-01T00:00:00Z (quota: 429); no attempt of a counts",
+        ),
+        ("work_taken_up", journal.WorkTakenUp(agent_id="b", account="own", rested="team"), "b goes on: team rests"),
+        ("work_taken_up", journal.WorkTakenUp(agent_id="a", account="t", rested="t"), "a goes on: the limit is over"),
+    ],
+)
+def test_limits_are_said_alike_while_a_run_is_watched_and_in_its_journal(
+    event: str, message: Message, text: str
+) -> None:
+    assert said(event, message) == [text] * bool(text)
+    journalled = [line.text for line in event_lines(row(event, message, "CODER_EXEC", "CODER_EXEC"))]
+    assert [line for line in journalled if line == f"  {text}"] == [f"  {text}"] * bool(text)
